@@ -22,16 +22,18 @@ from bmx_grid.api.compared_pairs import (
     metric_pairs,
     verdicts_of,
 )
-from bmx_grid.api.frames import Columns, Roles, frame_table, number_column, roles_of, segment_sets
+from bmx_grid.api.frames import NAME, Columns, frame_table, number_column, roles_of, segment_rows
 from bmx_grid.api.inputs import Function, drawn, keyed, listed, one_name
 from bmx_grid.api.kinds import PANDAS
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.core.configure import build, convert, load_option
-from bmx_grid.core.errors import ConfigError, unknown
+from bmx_grid.core.errors import ConfigError, DataError, unknown
 from bmx_grid.core.ragged import Floats
 from bmx_grid.datasets.lines import Decimal
 from bmx_grid.datasets.segments import SegmentSet, clusters
-from bmx_grid.datasets.tables import TableFile
+from bmx_grid.datasets.table_file import TableFile
+from bmx_grid.datasets.table_roles import Roles
+from bmx_grid.datasets.table_values import is_gap
 from bmx_grid.evaluations.base import BASE, ColumnValues, as_columns
 from bmx_grid.evaluations.grid_options import GridOptions
 from bmx_grid.evaluations.level_rows import CorrelationRow
@@ -111,7 +113,12 @@ def compare(
     words = None
     if length_columns:
         words = np.column_stack([number_column(table, name, decimal) for name in length_columns])
-    sets = segment_sets(*_with_texts(table, roles), language_pair, decimal)
+    for role in ("hypothesis", "rater"):
+        if len(roles.get(role, ())) > 1:
+            raise ConfigError(f"columns: {role}: metrics have one column each, so give one row per output and rater.")
+    rows = segment_rows(*_with_texts(table, roles), language_pair, decimal)
+    _check_repeated(table, rows.repeated, scores)
+    sets = [(rows.segments(NAME, pair), rows_of_pair) for pair, rows_of_pair in rows.by_pair.items()]
     settings = list(_settings(sets, roles, scores, words))
     frames = _frames(settings, options)
     clusters_of_all = set().union(*(setting.clusters for setting in settings))
@@ -229,15 +236,27 @@ def _scores(table: TableFile, name: str, decimal: Decimal) -> Floats:
     return values
 
 
+def _check_repeated(table: TableFile, repeated: Mapping[int, int], scores: Mapping[str, Floats]) -> None:
+    """Raise DataError where a metric scores an output differently in the rows of its raters."""
+    for name, values in scores.items():
+        for row, first in repeated.items():
+            if values[row] != values[first] and not np.isnan([values[row], values[first]]).all():
+                raise DataError(
+                    f"{table.where(row)}: the column {name!r} is {values[row]:g}, but {values[first]:g} in "
+                    f"{table.place(first)}, the row of another rater of the output; a metric has one score per output."
+                )
+
+
 def _with_texts(table: TableFile, roles: Roles) -> tuple[TableFile, Roles]:
     """The table and its roles with columns for the texts that segments need, in place of those that are not there.
 
-    Scores need no texts: a hypothesis that is not there is empty and never read, and in place of a source or reference
-    is the id, so that segments of one id are one cluster.
+    Scores need no texts: a hypothesis that is not there is the row's number and never read, and in place of a source or
+    reference is the id, so that segments of one id are one cluster.
     """
     texts = {}
     if "hypothesis" not in roles:
-        texts["hypothesis"] = [""] * len(table)
+        # With ids the rows of one output have one text, as if it were there.
+        texts["hypothesis"] = [""] * len(table) if "id" in roles else [str(row + 1) for row in range(len(table))]
     if "source" not in roles and "reference" not in roles:
         if "id" in roles:
             (id_column,) = roles["id"]
@@ -245,7 +264,7 @@ def _with_texts(table: TableFile, roles: Roles) -> tuple[TableFile, Roles]:
         else:
             ids = [str(row + 1) for row in range(len(table))]
         # As texts: what is no id is refused by the column that holds it.
-        texts["source"] = ["" if name is None else str(name) for name in ids]
+        texts["source"] = ["" if is_gap(name) else str(name) for name in ids]
     added_roles = {role: (f"({role})",) for role in texts}
     added = {f"({role})": values for role, values in texts.items()}
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bmx_grid.api.user_files import (
     GROUPS_OF_SEVERAL,
+    KEY_REFERENCE,
     POWERS,
     WHOLE_GROUPS,
     Folder,
@@ -24,14 +25,20 @@ from bmx_grid.api.user_files import (
 )
 from bmx_grid.core.configure import CONFIGS, groups, installed_options, load_option, options, way_to_option
 from bmx_grid.core.errors import ConfigError, unknown
+from bmx_grid.core.file_keys import check_keys_of_files
 from bmx_grid.core.secrets import masked_address, masked_argument
-from bmx_grid.core.servers import check_servers_of_files
 from bmx_grid.core.wording import option_named, shortened
+from bmx_grid.datasets.column_roles import in_shell
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
+# A value with = that has no signs of Hydra's own: the name of a file or folder.
+PATH_WITH_EQUALS = re.compile(r"[\w./~+-][\w./~+ -]*=[\w./~+= -]*")
+# Values that a shell passes on as they are.
+PLAIN_LIST = re.compile(r"[\w.,:/+-]*")
 TEXTS = ("name", "data_dir", "cache_dir", "output_dir")  # keys whose values are texts, whatever they look like
+MISSING = "???"
 # What OmegaConf says of a reference to a key that is not there.
 ABSENT_KEY = re.compile(r"Interpolation key '(?P<key>(?P<group>\w+)\.(?P<name>[^.']+)[^']*)' not found")
 
@@ -57,13 +64,14 @@ def composed(
             check_names(key, override.value(), place)
     check_references(values, "settings")
     further = dict(values or {})
-    config = _by_hydra(overrides, place, further)
-    _check(config, place)
-    config = _resolved(config)
+    tree = _by_hydra(overrides, place, further)
+    _check(tree, place)
+    _check_missing(tree, "")
+    config = _resolved(tree)
     keys_of_user = set[str]()
     for key, value in [*_values(overrides), *further.items()]:
         keys_of_user.update(_leaves(key, value))
-    check_servers_of_files(config, keys_of_user)
+    check_keys_of_files(config, _with_copies(keys_of_user, tree))
     return config
 
 
@@ -113,6 +121,28 @@ def _leaves(key: str, value: Any) -> Iterator[str]:
         yield key
 
 
+def _with_copies(keys: set[str], tree: Mapping[str, Any]) -> set[str]:
+    """The keys, and those of the parts that a reference copies: ${metric.judge} has what the user set of it.
+
+    tree: ${…} as it is written.
+    """
+    all_keys = set(keys)
+    for place_of_copy, reference in _references(tree, ""):
+        for key in keys:
+            if key.startswith(f"{reference}."):
+                all_keys.add(place_of_copy + key.removeprefix(reference))
+    return all_keys
+
+
+def _references(node: Any, key: str) -> Iterator[tuple[str, str]]:
+    """Where a tree refers to another key with nothing beside, and to which."""
+    if isinstance(node, Mapping):
+        for name, value in node.items():
+            yield from _references(value, f"{key}.{name}" if key else str(name))
+    elif isinstance(node, str) and KEY_REFERENCE.fullmatch(node):
+        yield key, node.removeprefix("${").removesuffix("}")
+
+
 def parse(line: str) -> Override:
     """An override as Hydra understands it. Raises ConfigError."""
     from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -121,6 +151,10 @@ def parse(line: str) -> Override:
     # As in decimal=,: Hydra looks for values before and after a comma.
     if line.endswith("=,"):
         line = f"{line[:-1]}','"
+    # As in path=lang=de/my.tsv: Hydra takes a second = only between quotation marks.
+    key_of_path, _, path = line.partition("=")
+    if PATH_WITH_EQUALS.fullmatch(path):
+        line = f'{key_of_path}="{path}"'
     parser = OverridesParser.create()
     try:
         override: Override = parser.parse_override(line)
@@ -130,6 +164,9 @@ def parse(line: str) -> Override:
             override = parser.parse_override(f"{key}='{text}'")
     except (HydraException, ValueError, RecursionError) as error:
         way_out = "quote a value with special characters: KEY='\"VALUE\"'"
+        key, _, value = line.partition("=")
+        if value.startswith("["):
+            way_out = f'quote a list and its values: \'{key}=["A B","C"]\''
         if "=" not in line:
             way_out = "write KEY=VALUE, a sweep as +sweep=NAME"
         raise ConfigError(f"{shown_argument(line)} cannot be read as KEY=VALUE; {way_out}.") from error
@@ -141,9 +178,11 @@ def parse_one(line: str) -> Override:
     override = parse(line)
     if override.is_sweep_override():
         key, _, text = masked_argument(line).partition("=")
-        raise ConfigError(
-            f"{shown_argument(line)}: several values; write {key}=[{text}] for a list, or add --multirun."
-        )
+        listed = f"{key}=[{text}]"
+        # A blank parts arguments.
+        if not PLAIN_LIST.fullmatch(text):
+            listed = in_shell(listed)
+        raise ConfigError(f"{shown_argument(line)}: several values; write {listed} for a list, or add --multirun.")
     return override
 
 
@@ -287,6 +326,16 @@ def _check_keys(node: Mapping[str, Any], known: Any, above: str, kind: str = "ke
     for key in node:
         if key not in known:
             raise ConfigError(f"{above}{key}: {unknown(kind, str(key), known)}")
+
+
+def _check_missing(node: Any, key: str) -> None:
+    """Raise ConfigError for a value that is still to be given: OmegaConf writes it as ???."""
+    if isinstance(node, Mapping | list):
+        items = node.items() if isinstance(node, Mapping) else enumerate(node)
+        for name, value in items:
+            _check_missing(value, f"{key}.{name}" if key else str(name))
+    elif node == MISSING:
+        raise ConfigError(f"{key}: {MISSING} stands for a value that is missing; write {key}=VALUE.")
 
 
 def _resolved(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,11 +20,12 @@ from bmx_grid.core.identity import digest, identity, runtime
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import visible
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.datasets.column_roles import recognised
 from bmx_grid.datasets.lines import Decimal, parse_numbers
+from bmx_grid.datasets.nested import field_names, field_value
 from bmx_grid.datasets.segments import NO_PAIR, SegmentSet
-from bmx_grid.datasets.tables import TableFile
-from bmx_grid.datasets.tabular import table_rows
+from bmx_grid.datasets.table_file import TableFile
+from bmx_grid.datasets.table_roles import Roles, roles_of_table
+from bmx_grid.datasets.table_rows import TableRows, table_rows
 from bmx_grid.measures.correlation import FEWEST
 from bmx_grid.words.perturbation import INVISIBLE
 
@@ -35,7 +37,6 @@ if TYPE_CHECKING:
     AMetric = str | Metric | Scorer | Callable[..., Any]
 
 Columns = Mapping[str, str | Sequence[str]]
-Roles = Mapping[str, tuple[str, ...]]
 NAME = "frame"
 FRAME = "the frame"  # what messages call it, in place of a path
 
@@ -62,14 +63,28 @@ def frame_table(frame: Any) -> tuple[TableFile, FrameKind]:
         raise DataError("the frame has no rows.")
     names = [str(name).strip(INVISIBLE) for name in in_pandas.columns]
     renamed = in_pandas.set_axis(names, axis=1)
+    # A column of dictionaries is one of each of their fields, as in a file.
+    objects = {}
+    for number, name in enumerate(names):
+        values = renamed.iloc[:, number]
+        if values.dtype == object and any(isinstance(value, Mapping) for value in values):
+            objects[name] = plain_values(values)
+    fields = []
+    for name in names:
+        records = [{name: value} for value in objects.get(name, ())]
+        inner = dict.fromkeys(itertools.chain.from_iterable(map(field_names, records)))
+        fields += [field for field in inner if field != name] or [name]
 
     def column(name: str) -> list[Any]:
-        return plain_values(renamed[name])
+        if name in names:
+            return plain_values(renamed[name])
+        (top,) = [top for top in objects if name.startswith(f"{top}.")]
+        return [field_value({top: value}, name, None) for value in objects[top]]
 
     def place(row: int) -> str:
         return f"row {row + 1}"
 
-    return TableFile(Path(FRAME), names, len(renamed), column, place), kind
+    return TableFile(Path(FRAME), fields, len(renamed), column, place, objects=list(objects)), kind
 
 
 def _is_file(table: TableFile) -> bool:
@@ -78,13 +93,12 @@ def _is_file(table: TableFile) -> bool:
 
 
 def roles_of(table: TableFile, columns: Columns | None, needed: Sequence[str], taken: Sequence[str] = ()) -> Roles:
-    """Role -> its columns, as `recognised` finds them; taken: columns that play another part."""
+    """Role -> its columns, as `roles_of_table` finds them; taken: columns that play another part."""
     chosen = {}
     for role, names in keyed("columns", columns).items():
         chosen[role] = listed(f"columns: {role}", names)
-    free = [name for name in dict.fromkeys(table.names) if name not in taken]
     way_out = "--columns {}=COLUMN" if _is_file(table) else "columns={{'{}': 'COLUMN'}}"
-    return recognised(free, chosen, needed, str(table.path), way_out)
+    return roles_of_table(table, chosen, needed, way_out, taken=taken).roles
 
 
 def number_column(table: TableFile, name: str, decimal: Decimal = ".") -> Floats:
@@ -107,10 +121,8 @@ def number_column(table: TableFile, name: str, decimal: Decimal = ".") -> Floats
     return numbers
 
 
-def segment_sets(
-    table: TableFile, roles: Roles, language_pair: str | None, decimal: Decimal = "."
-) -> list[tuple[SegmentSet, list[int]]]:
-    """The segments of a table by language pair, in order of appearance, each set with the numbers of its rows.
+def segment_rows(table: TableFile, roles: Roles, language_pair: str | None, decimal: Decimal = ".") -> TableRows:
+    """The segments of a table by language pair, in order of appearance.
 
     roles: role -> columns. decimal: as for `number_column`. Raises DataError naming the row of what cannot be used,
     ConfigError for a language pair that is given twice.
@@ -122,10 +134,9 @@ def segment_sets(
         (column,) = roles["language_pair"]
         raise ConfigError(f"language_pair: {table.path} has a column for it, {column!r}; omit one.")
     # For its errors alone: `table_rows` does not mind a column with too few numbers.
-    for name in roles["score"]:
+    for name in roles.get("score", ()):
         number_column(table, name, decimal)
-    by_pair, segments = table_rows(table, dict(roles), pairs, str(table.path), decimal)
-    return [(segments(NAME, pair), rows) for pair, rows in by_pair.items()]
+    return table_rows(table, roles, pairs, str(table.path), decimal)
 
 
 def grid(
@@ -177,8 +188,9 @@ def grid(
     decimal = convert(decimal, Decimal, "decimal")
     language_pair = one_name("language_pair", language_pair)
     sets = {}
-    for segments, _ in segment_sets(table, roles, language_pair, decimal):
-        sets[segments.language_pair] = segments
+    rows = segment_rows(table, roles, language_pair, decimal)
+    for pair in rows.by_pair:
+        sets[pair] = rows.segments(NAME, pair)
     # What identifies the data set: a frame has no file.
     content = digest([segments.fingerprint() for segments in sets.values()])
     reader = Frame(sets=sets, language_pairs=tuple(sets), content=content[:16])

@@ -81,7 +81,9 @@ def frame_kind(frame: Any) -> tuple[pd.DataFrame, FrameKind]:
         kind = type(frame).__name__
         # A dictionary is of the right kind, and what is wrong with its columns is said.
         reason = f", {first_line(error):.80}" if isinstance(frame, Mapping) else ""
-        raise ConfigError(f"frame: expected {kinds}, got a {kind}{reason}.") from error
+        # As datasets.Dataset has.
+        way_out = "; call its .to_pandas()" if hasattr(frame, "to_pandas") else ""
+        raise ConfigError(f"frame: expected {kinds}, got a {kind}{reason}{way_out}.") from error
     eager = native.collect() if isinstance(native, nw.LazyFrame) else native
     columns = {name: eager[name].to_list() for name in eager.columns}
     return pd.DataFrame(columns, dtype=object), FrameKind(eager.implementation)

@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from bmx_grid.api.inputs import listed, one_name, path
 from bmx_grid.api.kinds import PANDAS, FrameKind
-from bmx_grid.core.errors import ConfigError, DataMissingError, unknown
+from bmx_grid.core.configure import load_option
+from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, unknown
+from bmx_grid.core.file_keys import check_keys_of_files
 from bmx_grid.core.wording import counted, factor_in_words, option_named, setting_label, visible, visible_lines
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
     from bmx_grid.analysis.questions import Analysis
 
+NOTHING_RUNS = {"executor": "sequential", "tracking": "none"}
 FACTORS = ("dataset", "language_pair", "metric", "explainer")
 # Rows of a table, and segments with their words, that a notebook shows.
 MOST_ROWS = 20
@@ -292,7 +295,7 @@ class Run:
         return Words(setting.names, pd.DataFrame(rows, columns=columns))
 
     def _configuration(self) -> Mapping[str, Any]:
-        """That of the sweep where it ran in this process, else that in its folder.
+        """That of the sweep where it ran in this process, else that in its folder, which may be a stranger's.
 
         Raises DataMissingError, DataError.
         """
@@ -304,7 +307,14 @@ class Run:
         file = self.place / CONFIG
         if not file.is_file():
             raise DataMissingError(f"{self.folder} has no {CONFIG}, which says where its data and attributions are.")
-        return read_config(file)
+        # Nothing is run or tracked: the folder's own cluster and store are not looked at.
+        nothing_runs = {group: load_option(group, option) for group, option in NOTHING_RUNS.items()}
+        config = {**read_config(file), **nothing_runs}
+        try:
+            check_keys_of_files(config, frozenset())
+        except ConfigError as error:
+            raise DataError(f"{file}: {error}") from error
+        return config
 
     def summary(self) -> str:
         """The answer first, a line per metric and explainer; then a table of the settings, or of the metrics alone."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from bmx_grid.api.inputs import Function, drawn, keyed, one_name, parts_of, path, plain_value
 from bmx_grid.api.kinds import PANDAS, FrameKind
 from bmx_grid.api.run_results import Run, TemporaryFolder
-from bmx_grid.core.configure import convert, groups, options
+from bmx_grid.core.configure import convert, folder_path, groups, options
 from bmx_grid.core.errors import ConfigError, DataError, shown
 from bmx_grid.core.terminal import plain_warnings
 from bmx_grid.core.wording import named, option_named
@@ -130,7 +130,7 @@ def swept(
     if not ended.n_done:
         reasons = [f"{refused.label}: {refused.reason}" for refused in ended.failed]
         raise DataError(f"no setting could be run: {named(reasons, separator='; ')}")
-    return Run(Path(config["output_dir"]), ended.n_failed, folder, config, kind)
+    return Run(folder_path(config["output_dir"], "output_dir"), ended.n_failed, folder, config, kind)
 
 
 def _names_and_objects(group: str, value: Any) -> tuple[list[str], dict[str, Any]]:

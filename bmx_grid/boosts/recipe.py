@@ -14,9 +14,9 @@ from typing import Any
 from bmx_grid.boosts.base import Boost, Fitted, Part
 from bmx_grid.core.configure import build, convert, load_option, options
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, StoreError, unknown
+from bmx_grid.core.file_keys import check_keys_of_recipe
 from bmx_grid.core.identity import Component, canonical_json, digest, identity
 from bmx_grid.core.ragged import Floats, Ragged
-from bmx_grid.core.servers import check_servers_of_files
 from bmx_grid.core.storage import read_json, write_text
 from bmx_grid.core.wording import shortened, with_interval
 from bmx_grid.measures.correlation import Kind
@@ -54,9 +54,9 @@ class Identity:
         """The settings that `configure.build` makes this part of: those of its option, with what differs from them.
 
         group: "metric" or "explainer". Raises ConfigError where there is no option of this name any more, and for a
-        server or a key that a recipe, which is a file, names.
+        key that a recipe, which is a file, may not set.
         """
-        check_servers_of_files(self.settings, frozenset(), group)
+        check_keys_of_recipe(self.settings, group, self.name)
         # With a class among them, the settings are complete.
         if TARGET_KEY in self.settings:
             return dict(self.settings)
@@ -250,9 +250,13 @@ def read_recipe(path: Path) -> Recipe:
         )
     try:
         recipe: Recipe = convert(raw, Recipe, "recipe")
+        if isinstance(recipe.boost, Fixed):  # it could name any file
+            raise ConfigError("recipe.boost: it is another recipe; name that one in its place.")
         recipe.fitted()
         # Signed anew from what was read: any edit, and any change of what the boost computes, gives another.
         intact = recipe.signature == recipe.signed().signature
+    except RecursionError as error:
+        raise DataError(f"{path}: recipe.boost: it is this recipe; choose the recipe again.") from error
     except (ConfigError, ValueError) as error:
         raise DataError(f"{path}: {error}") from error
     if not intact:

@@ -36,6 +36,7 @@ from bmx_grid.core.wording import counted, visible
 from bmx_grid.datasets.column_roles import COLUMN_ROLES, named_roles
 from bmx_grid.datasets.column_roles import first_few as columns_listed
 from bmx_grid.datasets.segments import NO_PAIR
+from bmx_grid.datasets.table_file import Reading
 from bmx_grid.datasets.tables import open_table
 from bmx_grid.measures.correlation import KINDS
 from bmx_grid.report.terminal_lines import fitted, terminal_width
@@ -60,6 +61,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     pair = "the language pair of a table without such a column, as de-en"
     add("--language-pair", metavar="LP", help=pair)
     add("--decimal", default=".", metavar="SIGN", help="the decimal sign of numbers: . (default) or ,")
+    encoding = "the encoding of a text file without a byte-order mark, as cp1252 (default: UTF-8)"
+    add("--encoding", metavar="NAME", help=encoding)
+    add("--skip-rows", type=int, default=0, metavar="N", help="lines above the column names (default: 0)")
     add("--resamples", type=int, default=1000, help="draws for intervals and tests (default: 1000)")
     add("--seed", type=int, default=0, help="every random draw comes from it (default: 0)")
     add("--json", action="store_true", help="print JSON")
@@ -69,13 +73,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _printed(parsed: Namespace) -> str:
     """What is to be printed. Raises BmxError for every mistake that the user can fix."""
-    table = open_table(Path(parsed.table).expanduser())
+    if parsed.skip_rows < 0:
+        raise ConfigError(f"--skip-rows={parsed.skip_rows}: give a whole number, 0 or more.")
+    reading = Reading(parsed.encoding, parsed.skip_rows, "--{}=")
+    table = open_table(Path(parsed.table).expanduser(), reading)
     columns = named_roles(parsed.columns)
     if not parsed.metrics:
         raise ConfigError(f"--metrics is missing: which of the columns are metrics? {columns_listed(table.names)}.")
     # All other options are arguments of `compare`, under the same names.
     arguments = vars(parsed).copy()
-    for name in ("table", "columns", "json"):
+    for name in ("table", "columns", "json", "encoding", "skip_rows"):
         del arguments[name]
     compared = compare(table, columns=columns, **arguments)
     roles = dict(compared.columns)

@@ -7,7 +7,7 @@ settings:
   limit=N                show: how many segments of each pair (default 3)
   KEY=VALUE              any other key of the data set's YAML file; of a table:
                          columns.score=quality (score is the role, quality
-                         its column) or decimal=,
+                         its column), decimal=, encoding=cp1252 or skip_rows=1
 
 exit status: 0 done; 1 something is missing or differs; 2 a mistake in the
   command or its file, or a publisher that cannot be reached.
@@ -24,14 +24,14 @@ import shlex
 import sys
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from bmx_grid.api.compose import parse_one
 from bmx_grid.commands.data_show import show_files, show_set
 from bmx_grid.core.configure import build, load_option, options
-from bmx_grid.core.errors import ConfigError, unknown
+from bmx_grid.core.errors import ConfigError, DataMissingError, unknown
 from bmx_grid.core.terminal import RESUMES, command, parser
 from bmx_grid.core.wording import counted
 from bmx_grid.datasets.base import DatasetReader
@@ -76,7 +76,8 @@ def _run(parsed: Namespace) -> int:
     keys = {}
     for argument in parsed.settings:
         key, equals, value = argument.partition("=")
-        if equals:
+        # A folder may be called lang=de.
+        if equals and not _is_path(argument):
             keys[key] = value
         else:
             names.append(argument)
@@ -86,6 +87,9 @@ def _run(parsed: Namespace) -> int:
     if not limit.isdecimal():
         raise ConfigError(f"limit={limit}: give a whole number, 0 or more.")
     if not names and act != "list":
+        for argument in parsed.settings:
+            if argument.lower().removesuffix(".gz").endswith(TABLE_ENDINGS):
+                raise DataMissingError(f"there is no file {argument} (looked in {Path.cwd()}); correct the path.")
         known = ", ".join(options("dataset"))
         raise ConfigError(f"name a data set: {known}; or all.")
     values = _option_values(keys, columns)
@@ -107,7 +111,16 @@ def _run(parsed: Namespace) -> int:
     return 0 if act == "list" else status
 
 
-def _option_values(keys: OptionKeys, columns: OptionKeys) -> OptionValues:
+def _is_path(argument: str) -> bool:
+    """Whether a file or folder has this name."""
+    try:
+        return Path(argument).expanduser().exists()
+    # Too long for a name, or with a NUL
+    except (OSError, ValueError):
+        return False
+
+
+def _option_values(keys: OptionKeys, columns: Mapping[str, Any]) -> OptionValues:
     """What is set in a data set's option; columns: by role. Raises ConfigError for what is no value."""
     values: OptionValues = {}
     for key, text in keys.items():

@@ -14,20 +14,19 @@ import numpy as np
 from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.core.wording import counted, factor_in_words, visible
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.datasets.column_roles import REQUIRED, first_few, in_shell, override, quoted, recognised
+from bmx_grid.datasets.column_roles import REQUIRED, first_few, listed_columns, override, usual_columns
 from bmx_grid.datasets.mt_metrics_eval import MtMetricsEval
 from bmx_grid.datasets.segments import SegmentSet, clusters
 from bmx_grid.datasets.span_files import JSONL, NESTED, read_spans, severities, span_format
-from bmx_grid.datasets.tables import TableFile, open_table
+from bmx_grid.datasets.table_file import TableFile
+from bmx_grid.datasets.table_roles import Roles, roles_of_table
+from bmx_grid.datasets.tables import open_table
 from bmx_grid.datasets.tabular import Tabular
 from bmx_grid.words.perturbation import ROLES
 from bmx_grid.words.tags import WEIGHTS
 
 if TYPE_CHECKING:
-    from bmx_grid.api.frames import Roles
     from bmx_grid.core.ragged import Floats
-
-SEGMENT_KEY = ("id", "system", "language_pair")  # what a segment is known by
 
 
 def show_files(names: Sequence[str], limit: int) -> list[str]:
@@ -100,7 +99,11 @@ def _show_pair(segments: SegmentSet, n_clusters: int, limit: int) -> None:
         primary = " (primary)" if several and name == judgements.primary else ""
         if name == judgements.of_systems:
             primary = " (primary of systems)"
-        print(f"  {visible(name)}{primary}: {_range(scores)}")
+        made_of = ""
+        if name in judgements.raters:
+            n_ratings = int(np.isfinite(judgements.raters[name]).sum())
+            made_of = f", of {counted(n_ratings, 'rating')}"
+        print(f"  {visible(name)}{primary}: {_range(scores)}{made_of}")
     empty = segments.empty_texts()
     if empty:
         n_empty = counted(len(empty), "segment")
@@ -213,25 +216,18 @@ def _recognised(reader: Tabular) -> tuple[Tabular, str]:
     """
     if not reader.path:
         raise ConfigError("dataset.tabular.path is not set: name your file: bmx-grid data show my.tsv")
-    table = open_table(Path(reader.path).expanduser())
-    named_columns = {}
-    for role, names in reader.columns.items():
-        if names:
-            named_columns[role] = (names,) if isinstance(names, str) else names
+    table = reader.open()
     again = f"bmx-grid data show {shlex.quote(reader.path)}"
-    roles = recognised(table.names, named_columns, REQUIRED, str(table.path), "columns.{}=NAME", command=again)
-    notes = {}
-    # A column that is only called like an id may number something else: it is no id if it repeats.
-    is_guessed = "id" not in named_columns and roles.get("id", ("id",)) != ("id",)
-    if is_guessed and _ids_repeat(table, roles):
-        (column,) = roles.pop("id")
-        notes["id"] = f"the number of the row: {column} repeats within a pair"
+    found = roles_of_table(table, reader.chosen_columns(), REQUIRED, "columns.{}=NAME", command=again)
+    roles = found.roles
+    notes = dict(found.notes)
     if "language_pair" not in roles:
         pairs = ", ".join(reader.language_pairs)
         notes["language pair"] = pairs or "none: one language, or name the pair with language_pair=de-en"
     used = list(itertools.chain.from_iterable(roles.values()))
     unused = [name for name in dict.fromkeys(table.names) if name not in used]
     notes["unused"] = first_few(unused) or "no column"
+    notes |= _notes_on_scores(roles, unused)
     print(f"{visible(str(table.path))}: {counted(len(table), 'row')}")
     for role, columns in roles.items():
         _print_row(factor_in_words(role), ", ".join(columns))
@@ -244,13 +240,19 @@ def _recognised(reader: Tabular) -> tuple[Tabular, str]:
     return replace(reader, columns=roles), _command(reader, roles)
 
 
-def _ids_repeat(table: TableFile, roles: Roles) -> bool:
-    """Whether two rows have the same id, system and language pair, as far as there are columns of these."""
-    key_columns = [roles[role][0] for role in SEGMENT_KEY if role in roles]
-    values = table.take(key_columns)
-    # As texts, as JSON may hold lists, which no set can.
-    keys = {tuple(map(str, row)) for row in zip(*values.values(), strict=True)}
-    return len(keys) < len(table)
+def _notes_on_scores(roles: Roles, unused: Sequence[str]) -> dict[str, str]:
+    """How several columns of human scores are read, or would be."""
+    scores = roles.get("score", ())
+    if len(roles["hypothesis"]) > 1 or not scores:
+        return {}
+    further = [name for name in unused if "score" in usual_columns([name], {})]
+    if len(scores) == 1 and further:
+        listed = listed_columns("columns.score", [*scores, *further[:3]])
+        return {"more scores": f"unused; read them, too: {listed}"}
+    if len(scores) > 1:
+        listed = listed_columns("columns.rater", scores)
+        return {"more scores": f"{scores[0]} is primary; if they are ratings of one score by several people: {listed}"}
+    return {}
 
 
 def _command(reader: Tabular, roles: Roles) -> str:
@@ -258,11 +260,14 @@ def _command(reader: Tabular, roles: Roles) -> str:
     words = ["'dataset=[tabular]'", override("dataset.tabular.path", str(reader.path))]
     if reader.decimal != ".":
         words.append(f"dataset.tabular.decimal={reader.decimal}")
+    if reader.encoding is not None:
+        words.append(override("dataset.tabular.encoding", reader.encoding))
+    if reader.skip_rows:
+        words.append(f"dataset.tabular.skip_rows={reader.skip_rows}")
     for role, columns in roles.items():
         key = f"dataset.tabular.columns.{role}"
         if len(columns) > 1:
-            listed = ",".join(map(quoted, columns))
-            words.append(in_shell(f"{key}=[{listed}]"))
+            words.append(listed_columns(key, columns))
         # A column that is named as its role needs no word.
         elif columns != (role,):
             words.append(override(key, columns[0]))

@@ -105,6 +105,8 @@ def _parser() -> argparse.ArgumentParser:
     add("-r", "--reference", nargs="+", help=several, **files)
     add("-t", "--hypothesis", nargs="+", help="one output per line; several files are systems", **files)
     add("--language-pair", metavar="LP", help="of the texts, such as de-en; for metrics that need to know it")
+    encoding = "of files without a byte-order mark, as cp1252 (default: UTF-8)"
+    add("--encoding", metavar="NAME", help=encoding)
     add("--json", action="store_true", help="print JSON, with all digits")
     add("--format", choices=("text", WMT26), default="text", help="what is read and printed (above)")
     free_from = "with --format wmt26: the score, as printed, from which on an output counts as free of errors"
@@ -339,7 +341,7 @@ def _texts(parsed: Namespace) -> dict[Role, list[Any]]:
     for role in ROLES:
         texts[role] = []
         for name in files[role]:
-            lines = _lines(name)
+            lines = _lines(name, parsed.encoding)
             texts[role].append(lines)
             lines_by_flag[f"--{role} {name}"] = lines
     if names and check_aligned(lines_by_flag) == 0:
@@ -347,11 +349,11 @@ def _texts(parsed: Namespace) -> dict[Role, list[Any]]:
     return texts
 
 
-def _lines(name: str) -> list[str]:
+def _lines(name: str, encoding: str | None) -> list[str]:
     raw = _standard_input() if name == "-" else read_bytes(Path(name).expanduser())
     if raw.startswith(GZIP):
         raw = gunzip(raw, name, MAX_BYTES, "score it in parts.")
-    return decode_lines(raw, name)
+    return decode_lines(raw, name, encoding, "--encoding=")
 
 
 def _standard_input() -> bytes:

@@ -2,8 +2,9 @@
 
 Options name their class in `_target_`. Only classes of this package are built, and of packages that
 the environment variable BMX_ALLOWED_PACKAGES names (comma-separated): a configuration file alone can
-never make other code run. Of these packages, those that are installed may bring options of their own: an entry point
-of the group `bmx_grid.options` names the package, whose folder `configs` holds them.
+never make other code run (`file_keys` lists the keys that it may set). Of these packages, those that are
+installed may bring options of their own: an entry point of the group `bmx_grid.options` names the
+package, whose folder `configs` holds them.
 """
 
 from __future__ import annotations
@@ -137,11 +138,11 @@ def load_option(group: str, name: str, seed: Any = SEED) -> dict[str, Any]:
 
 def option_class(group: str, name: str) -> type:
     """The class of an option. Raises ConfigError when there is none, or it cannot be imported."""
-    target = _targets(option_file(group, name))[0]
-    return _allowed_class(target, f"{group}.{name}")
+    target = targets(option_file(group, name))[0]
+    return allowed_class(target, f"{group}.{name}")
 
 
-def _targets(file: Path) -> list[str]:
+def targets(file: Path) -> list[str]:
     """The paths of the classes that the file of an option names, its own first."""
     return re.findall(r"_target_: (\S+)", file.read_text(encoding="utf-8"))
 
@@ -186,7 +187,7 @@ def class_of(node: Any, where: str) -> type:
     """The class of the option that `node` describes, which is not built. Raises ConfigError as `build`."""
     if not isinstance(node, Mapping) or "_target_" not in node:
         raise ConfigError(f"{where}: expected an option with a `_target_`, got {shown(node)}.")
-    return _allowed_class(str(node["_target_"]), where)
+    return allowed_class(str(node["_target_"]), where)
 
 
 def build_options(config: Mapping[str, Any], group: str, expected: type[Built], least: int = 1) -> dict[str, Built]:
@@ -248,22 +249,20 @@ def _fill(cls: type, node: Mapping[str, Any], where: str) -> Any:
 
 
 def folder_path(value: Any, where: str) -> Path:
-    """`value` as the path of a folder, `~` expanded. Raises ConfigError for text that cannot be one, and for a file."""
+    """`value` as the path of a folder (`storage.place`). Raises ConfigError for text that cannot be one, and a file."""
     text = convert(value, str, where)
-    # Not Path.expanduser, which raises where there is no home.
-    path = Path(os.path.expanduser(text))
+    path = place(text, where)
+    if not isinstance(path, Path):
+        raise ConfigError(f"{where}: {shown(text)} is not a path: it is an address; write {where}=FOLDER.")
     try:
         if not text.strip():
             raise ValueError("it is empty")
-        if "://" in text:
-            raise ValueError("it is an address")
-        is_folder = stat.S_ISDIR(path.stat().st_mode)
+        if not stat.S_ISDIR(path.stat().st_mode):
+            raise ConfigError(f"{where}: {text!r} is a file; name a folder.")
     except (FileNotFoundError, NotADirectoryError, PermissionError):
-        is_folder = True  # or will be one
+        pass  # it will be made
     except (OSError, ValueError) as error:
         raise ConfigError(f"{where}: {shown(text)} is not a path: {error!s:.80}; write {where}=FOLDER.") from error
-    if not is_folder:
-        raise ConfigError(f"{where}: {text!r} is a file; name a folder.")
     return path
 
 
@@ -280,7 +279,7 @@ def _allowed_packages() -> list[str]:
     return ["bmx_grid", *filter(None, entries)]
 
 
-def _allowed_class(target: str, where: str) -> type:
+def allowed_class(target: str, where: str) -> type:
     """The class of this path. Raises ConfigError unless its package is allowed, and has it."""
     module_name, _, class_name = target.rpartition(".")
     package = module_name.split(".")[0]
@@ -308,7 +307,7 @@ def _way_out(class_name: str) -> str:
     """Where options have a class of this name, for those who name a module that was moved; "" where none has."""
     paths = set()
     for file in CONFIGS.glob("*/*.yaml"):
-        for path in _targets(file):
+        for path in targets(file):
             if path.endswith(f".{class_name}"):
                 paths.add(path)
     if not paths:
@@ -368,9 +367,10 @@ def convert(value: Any, hint: Any, where: str, seed: Any = SEED) -> Any:
 
 def _folder(value: Any, hint: Any, where: str) -> Place:
     """`value` as the path of a folder, or, where the hint is a place, as an address."""
-    if hint is Path or "://" not in convert(value, str, where):
+    found = place(convert(value, str, where), where)
+    if hint is Path or isinstance(found, Path):
         return folder_path(value, where)
-    return place(value)
+    return found
 
 
 def _convert_union(value: Any, arguments: tuple[Any, ...], where: str) -> Any:

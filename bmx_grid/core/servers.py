@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import os
-from collections.abc import Iterator, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterator
 from contextvars import ContextVar
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from bmx_grid.core.errors import ConfigError, shown
+from bmx_grid.core.errors import ConfigError
 
 ALLOWED = "BMX_JUDGE_ALLOW"
 KEY_VARIABLE = "OPENAI_API_KEY"
@@ -56,34 +55,11 @@ def is_of_this_machine(address: SplitResult) -> bool:
         return False
 
 
-def check_servers_of_files(config: Any, keys_of_user: AbstractSet[str], where: str = "") -> None:
-    """Refuse servers and variables with keys that a file names, wherever they stand in a configuration.
+def may_be_in_a_file(name: str, value: Any) -> bool:
+    """Whether a file of a stranger may hold this value of "base_url" or "key_variable".
 
-    A file may come from a stranger, who would get the texts and any secret of the environment. It may name servers of
-    this machine and KEY_VARIABLE, and what the environment variable BMX_JUDGE_ALLOW lists.
-    keys_of_user: whose values the user gave, on the command line or in Python. where: the key of `config`.
-    Raises ConfigError.
+    It may name servers of this machine and KEY_VARIABLE, and what the environment variable BMX_JUDGE_ALLOW lists.
     """
-    if isinstance(config, list | tuple):
-        config = dict(enumerate(config))
-    if not isinstance(config, Mapping):
-        return
-    for name, value in config.items():
-        key = f"{where}.{name}" if where else str(name)
-        if name in ("base_url", "key_variable"):
-            is_trusted = key in keys_of_user or _may_be_in_a_file(str(name), value)
-            if not is_trusted:
-                raise ConfigError(
-                    f"{key}: {shown(value)} is named by a file, which could send texts and keys anywhere. If you trust "
-                    f"it, write it on the command line, or list the host or variable in the environment variable "
-                    f"{ALLOWED} (comma-separated)."
-                )
-        else:
-            check_servers_of_files(value, keys_of_user, key)
-
-
-def _may_be_in_a_file(name: str, value: Any) -> bool:
-    """Whether a file of a stranger may hold this value of "base_url" or "key_variable"."""
     entries = os.environ.get(ALLOWED, "").split(",")
     allowed = [entry.strip() for entry in entries if entry.strip()]
     if name == "key_variable":

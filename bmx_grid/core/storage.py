@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-from bmx_grid.core.errors import ConfigError, DataError, StoreError
+from bmx_grid.core.errors import ConfigError, DataError, StoreError, shown
 from bmx_grid.core.secrets import masked_address
 
 # Seconds per request of S3.
@@ -39,6 +39,7 @@ _S3 = ("s3", "s3a")
 _MARK = "bmx_grid.txt"
 _WAY_OUT = "Check the address, the network and the credentials, or choose another cache_dir."
 _NAME = re.compile(r"\w[\w+.,() -]*")
+ONE_SLASH = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # a protocol: of a drive, one letter stands before the colon
 _NAME_BYTES = 50  # a figure is named after a data set, a language pair, a metric and an explainer
 _HOST = socket.gethostname().replace(".", "-")
 T = TypeVar("T")
@@ -73,14 +74,45 @@ class Address:
 Place = Path | Address
 
 
-def place(text: str) -> Place:
-    """A folder's path, `~` expanded, or an address; file:// is a path."""
+def place(text: str, key: str = "cache_dir") -> Place:
+    """A folder's path, `~` expanded, or an address; file:///FOLDER and file:/FOLDER (RFC 8089) are paths.
+
+    Raises ConfigError for a file: address of another machine or without a whole path, and for an address that lacks a
+    slash. key: what it is given for.
+    """
+    if text.lower().startswith("file:"):
+        rest = text[len("file:") :]
+        folder = re.fullmatch(r"(//(localhost)?)?(/(?!/).*)?", rest, re.DOTALL | re.IGNORECASE)
+        if folder is None or not folder[3]:
+            raise ConfigError(
+                f"{key}: {shown(text)} is no folder of this machine; write its whole path, as file:///FOLDER."
+            )
+        return Path(folder[3])
     protocol, separator, rest = text.partition("://")
-    if not separator:
-        return Path(text).expanduser()
-    if protocol.lower() == "file":
-        return Path(rest)
-    return Address(f"{protocol}://{rest.rstrip('/')}")
+    if separator:
+        return Address(f"{protocol}://{rest.rstrip('/')}")
+    if ONE_SLASH.match(text):
+        raise ConfigError(f"{key}: {shown(text)} is neither a folder nor an address; write s3://BUCKET/PREFIX.")
+    # Not Path.expanduser, which raises where there is no home.
+    return Path(os.path.expanduser(text))
+
+
+def inside(folder: Path, name: str) -> Path:
+    """The path of `name` below a folder: every path that is made of what a file says comes from here.
+
+    Raises StoreError if the path is outside the folder, by its name or by a link, whether or not it exists.
+    """
+    path = folder / name
+    try:
+        is_inside = path.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError, ValueError):  # a circle of links, a zero byte
+        is_inside = False
+    if not is_inside:
+        raise StoreError(
+            f"{shown(str(path), 200)} leads out of {folder}; choose another folder, or remove the link or the file "
+            "that names it."
+        )
+    return path
 
 
 def check_place(where: Place) -> None:
@@ -117,11 +149,12 @@ def opened(file: Place) -> Iterator[Any]:
     """A file that Arrow reads. Raises FileNotFoundError; other errors of an object store as StoreError.
 
     A local file is opened once: given a path, pyarrow asks for the size first, and another process may replace the file
-    then. An object is read at once.
+    then. A pipe, which need not end, raises OSError. An object is read at once.
     """
     import pyarrow as pa
 
     if isinstance(file, Path):
+        check_regular(file)
         with pa.OSFile(str(file)) as source:
             yield source
         return
@@ -252,6 +285,12 @@ def _replacing_path(path: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)
+
+
+def check_regular(path: Path) -> None:
+    """Raise OSError for all but a file: to open a pipe would wait until something writes to it."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError(errno.EINVAL, "it is not a file")
 
 
 def check_readable(path: Path) -> None:

@@ -12,14 +12,13 @@ from pathlib import Path
 from bmx_grid.core.errors import ConfigError, DataError, unknown
 from bmx_grid.core.wording import named
 
-# Role -> other names that such columns often have, compared as `_plainly` writes them. Sweeps take none of them by
-# themselves: they are proposed, so that a configuration says what was read.
+# Role -> other names that such columns often have, compared as `_plainly` writes them.
 _NAMES = Path(__file__).with_name("usual_columns.tsv").read_text(encoding="utf-8").splitlines()[1:]
 COLUMN_ROLES = tuple(line.split("\t")[0] for line in _NAMES)
 UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
 REQUIRED = ("hypothesis", "score")
-# Roles that may have several columns: the first is what metrics use.
-MANY_COLUMNS = ("score", "reference")
+# Roles that may have several columns: of scores and references the first is what metrics use.
+MANY_COLUMNS = ("score", "reference", "hypothesis", "rater")
 # Columns listed in a message.
 MOST_LISTED = 30
 # What Hydra reads as something else than a text, in any case.
@@ -36,33 +35,25 @@ def recognised(
     way_out: str,
     *,
     command: str = "",
-    proposes: bool = False,
 ) -> dict[str, tuple[str, ...]]:
     """role -> its columns, of the roles that have one: the chosen ones, else the one of the role's own or a usual name.
 
     names: the columns that are free; chosen: role -> columns that the user named; needed: roles without which nothing
-    can be done; with a hypothesis that is also a source or a reference. way_out: what to write, for a role and a column
-    (two `{}`), behind `command`. proposes: whether columns of a usual name are not taken, only named in the message.
+    can be done; with a hypothesis that is also a source or a reference. way_out: what to write for a role (`{}`),
+    behind `command`.
     Raises ConfigError for an unknown role or column, DataError for needed roles without a column, all in one sentence.
     """
     for role, columns in chosen.items():
         _check_role(role, columns, names, f"{where}: columns: ")
     roles = {role: tuple(columns) for role, columns in chosen.items()}
-    # A name that no terminal shows could not be typed where it is proposed.
-    printable = [name for name in names if name.isprintable()]
-    usual = usual_columns(printable, roles)
-    if proposes:
-        own_names = {role: (role,) for role in COLUMN_ROLES if role in names}
-        roles = own_names | roles
-    else:
-        for role, name in usual.items():
-            roles[role] = (name,)
+    for role, name in usual_columns(names, roles).items():
+        roles[role] = (name,)
     missing = [role for role in needed if role not in roles]
     if "hypothesis" in needed and "source" not in roles and "reference" not in roles:
         missing.append("source or reference")
     if missing:
-        advice = _columns_to_name(missing, usual, roles)
-        typed = [way_out.format(role, name) for role, name in advice.items()]
+        # Of "source or reference" either will do.
+        typed = [way_out.format(role.split()[0]) for role in missing]
         if command:
             typed.insert(0, command)
         lacking = ", ".join(missing)
@@ -84,35 +75,26 @@ def _check_role(role: str, columns: Sequence[str], names: Sequence[str], where: 
         raise ConfigError(f"{where}{role} is [{', '.join(columns)}]; name {expected}.")
     for name in columns:
         if name not in names:
-            raise ConfigError(f"{where}{role}: " + unknown("column", name, names))
+            message = unknown("column", name, names)
+            parts = [part.strip(" \"'") for part in name.strip("[] ").split(",")]
+            if has_many and len(parts) > 1 and set(parts) <= set(names):
+                message = f"a list of columns is written {listed_columns(f'columns.{role}', parts)}"
+            raise ConfigError(f"{where}{role}: {message}")
 
 
-def _columns_to_name(
-    missing: Sequence[str], usual: Mapping[str, str], roles: Mapping[str, Sequence[str]]
-) -> dict[str, str]:
-    """role -> the column that a message proposes for it, NAME for missing ones without a usual column."""
-    proposed = {role: name for role, name in usual.items() if role not in roles}
-    unnamed = []
-    for role in missing:
-        # Of "source or reference" either will do.
-        choices = role.split()
-        if not set(choices) & proposed.keys():
-            unnamed.append(choices[0])
-    return proposed | dict.fromkeys(unnamed, "NAME")
-
-
-def named_roles(arguments: Sequence[str]) -> dict[str, str]:
-    """role -> column, from arguments ROLE=COLUMN. Raises ConfigError."""
-    columns: dict[str, str] = {}
+def named_roles(arguments: Sequence[str]) -> dict[str, str | tuple[str, ...]]:
+    """role -> column, from arguments ROLE=COLUMN; several columns of a role that is given again. Raises ConfigError."""
+    columns: dict[str, tuple[str, ...]] = {}
     for argument in arguments:
         role, _, column = argument.partition("=")
         if not column:
             roles = ", ".join(COLUMN_ROLES)
             raise ConfigError(f"--columns {argument}: write ROLE=COLUMN, with one of {roles}.")
-        if role in columns:
+        if role in columns and role not in MANY_COLUMNS:
             raise ConfigError(f"--columns: the {role} is given twice; name one column.")
-        columns[role] = column
-    return columns
+        columns[role] = (*columns.get(role, ()), column)
+    # A single column is a text, as in a configuration.
+    return {role: names[0] if len(names) == 1 else names for role, names in columns.items()}
 
 
 def usual_columns(names: Sequence[str], taken: Mapping[str, Sequence[str]]) -> dict[str, str]:
@@ -154,6 +136,12 @@ def override(key: str, value: str) -> str:
     if PLAIN.fullmatch(value) and value.lower() not in NO_TEXTS:
         return f"{key}={value}"
     return in_shell(f"{key}={quoted(value)}")
+
+
+def listed_columns(key: str, names: Sequence[str]) -> str:
+    """An override with a list of columns as its value, as it is typed into a shell."""
+    listed = ",".join(map(quoted, names))
+    return in_shell(f"{key}=[{listed}]")
 
 
 def in_shell(word: str) -> str:

@@ -7,7 +7,9 @@
 | predictions.txt | three lines of another kind, then language pair, method, id and score (WMT22) | id |
 | predictions.txt of words | as below: the score is minus the share of BAD words | id |
 | .tar.gz of MLQE-PE | `model_scores`: the translation system's own score of its sentence | order of the sources |
-| any other | one score | order of the sources |
+| text of comet-score | FILE, Segment 0, score | order of the sources; of several files their names as systems |
+| .json of comet-score | a list per FILE, with COMET | the same |
+| any other | one score | order of the sources, or of the rows of the table |
 
 | file of words | rows | a suspected error has |
 |---|---|---|
@@ -31,6 +33,7 @@ from bmx_grid.core.errors import DataError, unknown
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import counted
 from bmx_grid.datasets.column_roles import first_few, override
+from bmx_grid.datasets.comet_files import comet_json_rows, comet_rows, is_comet_text
 from bmx_grid.datasets.lines import (
     HAS_DECIMAL_COMMA,
     LISTED,
@@ -44,7 +47,9 @@ from bmx_grid.datasets.lines import (
 )
 from bmx_grid.datasets.mlqe_pe import read_model_scores
 from bmx_grid.datasets.scores_of_files import FromFile, ImportedFile
-from bmx_grid.datasets.tables import TABLE_ENDINGS, TableFile, open_table
+from bmx_grid.datasets.table_file import TableFile
+from bmx_grid.datasets.table_values import name_of
+from bmx_grid.datasets.tables import TABLE_ENDINGS, open_table
 from bmx_grid.words.perturbation import Role
 
 if TYPE_CHECKING:
@@ -81,9 +86,15 @@ def read_score_file(path: Path, option: FromFile, pair: str) -> ImportedFile:
         return _score_table(path, option)
     if name.endswith(".score"):
         return ImportedFile(path, read_blocks(path, option), of_systems=name.endswith(".sys.score"))
+    if name.endswith(".json"):
+        rows = comet_json_rows(path, "\n".join(read_lines(path)), option)
+        return ImportedFile(path, _with_scores(path, rows, "the score", option))
     lines = _filled_lines(path)
+    if is_comet_text(lines):
+        rows, of_systems = comet_rows(lines, path)
+        return ImportedFile(path, _with_scores(path, rows, "the score", option), of_systems)
     if any("\t" in line for line in lines):
-        return ImportedFile(path, _score_submission(path, lines, option))
+        return ImportedFile(path, _score_submission(path, lines, option), is_numbered=True)
     return ImportedFile(path, _listed_scores(path, lines, ["value"], option))
 
 
@@ -101,7 +112,7 @@ def read_word_file(path: Path, option: FromFile) -> ImportedFile:
         return _word_table(path, option)
     lines = read_lines(path)
     if _lists_tags(lines):
-        return ImportedFile(path, _word_submission(path, lines), are_labels=True)
+        return ImportedFile(path, _word_submission(path, lines), are_labels=True, is_numbered=True)
     rows = _rows([line.split() for line in lines])
     scores = _with_numbers(path, rows, "scores", option)
     return ImportedFile(path, scores, low_is_error=not name.endswith(".submission"))
@@ -318,15 +329,16 @@ def _names(table: TableFile, column: str) -> list[str]:
 
 def _name(value: Any, where: str, column: str) -> str:
     """An id, a system, a language pair or a side as a text, a whole number written as such."""
-    # pandas writes whole numbers beside missing ones as floats.
-    if isinstance(value, float) and math.isfinite(value) and value == int(value):
-        value = int(value)
-    if value == "" or isinstance(value, bool) or not isinstance(value, str | int):
+    try:
+        name = name_of(value)
+    except ValueError:
+        name = None
+    if name is None:
         raise DataError(
             f"{where}: the column '{column}' holds {str(value)[:60]!r}, not a name; write the id, system or language "
             "pair that the score is of."
         )
-    return str(value)
+    return name
 
 
 def _lists(path: Path, rows: pd.DataFrame, role: str, column: str) -> pd.Series[Any]:

@@ -22,6 +22,7 @@ from bmx_grid.core.errors import DataError, DataMissingError
 from bmx_grid.core.ragged import Floats, Labels
 from bmx_grid.core.storage import read_file
 from bmx_grid.core.wording import counted, shortened, visible
+from bmx_grid.datasets.encodings import decode
 from bmx_grid.datasets.segments import LARGEST
 from bmx_grid.words.tags import Rows, WordTags
 
@@ -50,25 +51,13 @@ OK_BAD = ("OK", "BAD")
 ZERO_ONE = ("0", "1")
 
 
-def decode_lines(raw: bytes, where: str) -> list[str]:
-    """The lines of UTF-8 text, without the LF or CR LF that end them; a byte-order mark at the very start is dropped.
+def decode_lines(raw: bytes, where: str, encoding: str | None = None, option: str = "") -> list[str]:
+    """The lines of a text, decoded as `decode`, without the LF or CR LF that end them.
 
     Nothing else ends a line: U+2028, U+0085, form feeds and single CRs occur inside sentences, where
-    `str.splitlines` would split. Raises DataError naming the line of a byte that is not UTF-8 or is NUL.
+    `str.splitlines` would split. Raises as `decode`.
     """
-    # UTF-8 has the NUL, but no text has it: it is a sign of UTF-16, or of a file that is no text.
-    position = raw.find(b"\0")
-    try:
-        lines = raw.decode("utf-8-sig").split("\n")
-    except UnicodeDecodeError as error:
-        # The codec counts from behind a byte-order mark.
-        position = error.start + len(raw) - len(error.object)
-    if position >= 0:
-        line = raw[:position].count(b"\n") + 1
-        raise DataError(
-            f"{where}, line {line}: byte 0x{raw[position]:02x} is not UTF-8 text (another encoding, a "
-            "compressed file, or a workbook?); save the file as UTF-8 text."
-        )
+    lines = decode(raw, where, encoding, option).split("\n")
     if lines[-1] == "":
         lines.pop()
     return [line.removesuffix("\r") for line in lines]

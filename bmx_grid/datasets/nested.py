@@ -85,6 +85,37 @@ def _layout(record: Mapping[str, Any]) -> str | None:
     return None
 
 
+def field_names(record: Mapping[str, Any]) -> list[str]:
+    """The names of a record's values, those in objects after these: {"translation": {"de": …}} has translation.de."""
+    names = []
+    # The fields that are left, the next one last.
+    left = list(reversed([*record.items()]))
+    while left:
+        name, value = left.pop()
+        if isinstance(value, Mapping) and value:
+            inner = [(f"{name}.{key}", inner_value) for key, inner_value in value.items()]
+            left += reversed(inner)
+        else:
+            names.append(name)
+    return names
+
+
+def field_value(record: Mapping[str, Any], name: str, default: Any) -> Any:
+    """The value of a name of `field_names`, None inside of null, the default if the record lacks it."""
+    while name not in record:
+        outer = [key for key in record if name.startswith(f"{key}.")]
+        if not outer:
+            return default
+        inner = record[outer[0]]
+        if inner is None:
+            return None
+        if not isinstance(inner, Mapping):
+            return default
+        name = name.removeprefix(f"{outer[0]}.")
+        record = inner
+    return record[name]
+
+
 def outputs_of(records: Mapping[int, Mapping[str, Any]], path: str) -> Iterator[Output]:
     """The outputs of records, by their line. Raises DataError naming line, system and value for another layout."""
     line_of: dict[str, int] = {}

@@ -12,7 +12,7 @@ import numpy as np
 
 from bmx_grid.core.errors import DataError, close_match
 from bmx_grid.core.ragged import Floats, Ints
-from bmx_grid.core.wording import counted
+from bmx_grid.core.wording import counted, named
 from bmx_grid.datasets.scores_of_files import FromFile, ImportedFile, with_ids
 from bmx_grid.datasets.span_files import TextSpans, check_within
 
@@ -27,7 +27,8 @@ def ratings_of(file: ImportedFile, segments: SegmentSet, option: FromFile) -> Ra
     """Who marked which spans in each of N segments.
 
     Raises DataError naming file, row and value for unknown ids and systems, a rater who judges a segment twice, another
-    text than the segment's, and spans beyond their text; where option.extra is "ignore", such rows are left out.
+    text than the segment's, and spans beyond their text; if option.extra is "ignore", such rows are left out, and a
+    warning counts and names them.
     """
     rows = option.rows(file, segments.language_pair)
     # Only the annotation tool's rows have runs: they are documents, and may judge a segment again.
@@ -42,7 +43,8 @@ def ratings_of(file: ImportedFile, segments: SegmentSet, option: FromFile) -> Ra
         system = segment.system if has_systems else None
         place_of[segment.id, system] = place
     ratings: Ratings = [[] for _ in segments.segments]
-    beyond = 0
+    # Places of rows that are left out, by the reason.
+    left_out: dict[str, list[str]] = {}
     for row in rows.to_dict("records"):
         where = f"{file.path}, {row['place']}"
         segment_id = row["id"]
@@ -54,12 +56,20 @@ def ratings_of(file: ImportedFile, segments: SegmentSet, option: FromFile) -> Ra
         if place < 0 or spans is None:
             continue
         text = segments.segments[place].hypothesis
-        _check_text(row.get("text"), text, where)
+        is_other_text = _is_other_text(row.get("text"), text)
+        if is_other_text and option.extra == "refuse":
+            raise DataError(
+                f"{where}: the text {row['text'][:60]!r} is not that of the segment, {text[:60]!r}; correct it, or "
+                f"leave such rows out: {option.KEY}.extra=ignore"
+            )
+        if is_other_text:
+            left_out.setdefault("of another text than the segment's", []).append(row["place"])
+            continue
         if has_runs:
             spans = _after_text(spans, text)
         is_beyond = any(span.end > len(text) for span in spans)
         if is_beyond and option.extra == "ignore":
-            beyond += 1
+            left_out.setdefault("with spans beyond the text", []).append(row["place"])
             continue
         for span in spans:
             check_within(span.end, text, where)
@@ -67,8 +77,8 @@ def ratings_of(file: ImportedFile, segments: SegmentSet, option: FromFile) -> Ra
         if not has_runs and rater in dict(ratings[place]):
             raise DataError(f"{where}: {rater or 'the file'} has judged segment {segment_id!r} already; keep one row.")
         ratings[place].append((rater, spans))
-    if beyond:
-        warnings.warn(f"{file.path}: {counted(beyond, 'row')} with spans beyond the text left out.", stacklevel=2)
+    for reason, places in left_out.items():
+        warnings.warn(f"{file.path}: {counted(len(places), 'row')} {reason} left out: {named(places)}.", stacklevel=2)
     if not any(ratings):
         raise DataError(f"{file.path}: no judged segment of {segments.name}.")
     return ratings
@@ -84,10 +94,9 @@ def _check_known(segments: SegmentSet, segment_id: Any, system: Any, where: str,
             )
 
 
-def _check_text(marked: Any, text: str, where: str) -> None:
-    """Raise DataError where spans were marked in another text than the segment's. Predictions may have no texts."""
-    if isinstance(marked, str) and marked != text:
-        raise DataError(f"{where}: the text {marked[:60]!r} is not that of the segment, {text[:60]!r}.")
+def _is_other_text(marked: Any, text: str) -> bool:
+    """Whether spans were marked in another text than the segment's. Predictions may have no texts."""
+    return isinstance(marked, str) and marked != text
 
 
 def _after_text(spans: TextSpans, text: str) -> TextSpans:

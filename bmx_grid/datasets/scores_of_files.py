@@ -42,7 +42,7 @@ class ImportedFile:
     file says that there is none; of words an array with a value per word (of labels -1, BAD, and 0, OK), or None for a
     text that is not explained.
     of_systems: whether scores are those of whole systems. are_labels: whether word values are labels. low_is_error:
-    whether a low value is a suspected error.
+    whether a low value is a suspected error. is_numbered: whether ids are the numbers of the sources from 0.
     """
 
     path: Path
@@ -50,6 +50,7 @@ class ImportedFile:
     of_systems: bool = False
     are_labels: bool = False
     low_is_error: bool = True
+    is_numbered: bool = False
 
 
 def _as_regex(wild: str) -> str:
@@ -85,7 +86,8 @@ class FromFile(Component):
     decimal: the decimal sign of scores that are texts.
     columns: of a table, role -> column. A role that is null takes the column of its own name.
     language_pairs: the one pair that the file is of, where neither it nor its path says so and there are several.
-    extra: "refuse" or "ignore" rows of ids or systems that the test set does not have, and with spans beyond the text.
+    extra: "refuse" or "ignore" rows of ids or systems that the test set does not have, of spans in another text than
+        the segment's, as after post-editing, and of spans beyond it.
     """
 
     KEY: ClassVar[str]
@@ -271,9 +273,11 @@ def file_rows(file: ImportedFile, segments: SegmentSet, option: FromFile) -> pd.
 
     rows = option.rows(file, segments.language_pair)
     if "id" not in rows:
-        rows = with_ids(file.path, rows, segments.all_ids, segments.name)
+        rows = _in_order(file, rows, segments)
         if "system" in rows and rows.system.nunique() > 1:
             _check_systems(file, segments)
+    elif file.is_numbered:
+        rows = _by_number(rows, segments.all_ids)
     names = [(segment.id, segment.system) for segment in segments.segments]
     wanted = pd.DataFrame(names, columns=["id", "system"], dtype=object)
     # Where one side names no systems, ids are all that the other can be found by.
@@ -282,9 +286,37 @@ def file_rows(file: ImportedFile, segments: SegmentSet, option: FromFile) -> pd.
     if wanted.duplicated().any():
         raise DataError(
             f"{file.path}: names no systems, but segments of {segments.name} have outputs of several "
-            f"({first_few(segments.systems)}); add a column system."
+            f"({first_few(segments.systems)}); add a column system{_or_per_row(segments)}."
         )
     return _matched(file, rows, wanted, segments, option)
+
+
+def _in_order(file: ImportedFile, rows: pd.DataFrame, segments: SegmentSet) -> pd.DataFrame:
+    """Rows without ids with those of the sources, or, if there are as many as rows of the data set, of these."""
+    outputs = segments.all_outputs
+    if "system" not in rows and len(rows) == len(outputs) != len(segments.all_ids):
+        ids, systems = zip(*outputs, strict=True)
+        return rows.assign(id=list(ids), system=list(systems))
+    return with_ids(file.path, rows, segments.all_ids, segments.name, _or_per_row(segments))
+
+
+def _or_per_row(segments: SegmentSet) -> str:
+    """The other reading of scores without ids, if there are several outputs per source."""
+    n_outputs = len(segments.all_outputs)
+    if n_outputs <= len(segments.all_ids):
+        return ""
+    return f", or give {counted(n_outputs, 'score')}, one per output in the order of the data set's rows"
+
+
+def _by_number(rows: pd.DataFrame, ids: Sequence[str]) -> pd.DataFrame:
+    """Rows whose ids are the numbers of the sources from 0, with the sources' own ids in place of these."""
+    numbers = set(rows.id)
+    places = [str(place) for place in range(len(ids))]
+    # Some ids of another kind, or others than these numbers, are what they say.
+    if numbers == set(ids) or numbers != set(places):
+        return rows
+    id_of_place = dict(zip(places, ids, strict=True))
+    return rows.assign(id=rows.id.map(id_of_place))
 
 
 def file_system_scores(file: ImportedFile, segments: SegmentSet, option: FromFile) -> dict[str, float]:
@@ -385,10 +417,11 @@ def _named(row: Any, keys: Sequence[str]) -> str:
     return f"{noun} {name[:60]!r}"
 
 
-def with_ids(path: Path, rows: pd.DataFrame, ids: Sequence[str], test_set: str) -> pd.DataFrame:
+def with_ids(path: Path, rows: pd.DataFrame, ids: Sequence[str], test_set: str, other_way: str = "") -> pd.DataFrame:
     """Rows in the order of the sources, a block per system, with the ids of the sources.
 
-    test_set: its name, for messages. Raises DataError for a block with more or fewer rows.
+    test_set: its name, for messages. other_way: another way out than a score per source. Raises DataError for a block
+    with more or fewer rows.
     """
     blocks: Any = rows.assign(system=rows.get("system", "")).groupby("system", sort=False)
     for system, size in blocks.size().items():
@@ -400,7 +433,7 @@ def with_ids(path: Path, rows: pd.DataFrame, ids: Sequence[str], test_set: str) 
             block = f" for the system {str(system)[:60]!r} (first in {first})"
         raise DataError(
             f"{path}: {counted(size, 'score')}{block}, but {test_set} has {counted(len(ids), 'segment')}; give one per "
-            "source in the order of the sources, None for what has no score, or a table with a column id."
+            f"source in the order of the sources, None for what has no score, or a table with a column id{other_way}."
         )
     # The rows of a block count from 0, wherever they stand between those of others.
     places = blocks.cumcount()

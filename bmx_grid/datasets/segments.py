@@ -23,7 +23,10 @@ NO_PAIR = "none"
 GROUPS = ("system", "rater", "domain")
 # Of a score: float64 has no room for the square of one that is farther from 0.
 LARGEST = 1e150
-REPEATED = "every segment needs an id of its own, or one per system where several systems have the same segment."
+REPEATED = (
+    "every segment needs an id of its own, or one per system where several systems have the same segment; ratings of "
+    "one output need a column rater."
+)
 # What segments share: a role and a text, or a kind, the data set, the language pair and a name.
 Key = tuple[str, ...]
 
@@ -196,6 +199,7 @@ class SegmentSet:
     origin: the file the rows came from, for messages.
     all_ids, all_systems: of the whole test set that this may be a part of (`limit`, systems left out), the ids in the
         order of its sources: what score files made elsewhere are written for. By default those of these segments.
+    all_outputs: id and system of each segment of that test set, if it has several per id.
     constructed: whether texts or scores were made up, so that nothing follows from them.
     references: the names of the references, the one that metrics read first; none if the data set does not name them.
     Raises DataError for names that cannot be part of file names, other numbers of judgements than of segments, or
@@ -209,6 +213,7 @@ class SegmentSet:
     origin: str = ""
     all_ids: tuple[str, ...] = ()
     all_systems: tuple[str, ...] = ()
+    all_outputs: tuple[tuple[str, str | None], ...] = ()
     constructed: bool = False
     references: tuple[str, ...] = ()
 
@@ -227,6 +232,8 @@ class SegmentSet:
         # The class is frozen, but these depend on the segments where they are left out.
         object.__setattr__(self, "all_ids", self.all_ids or ids)
         object.__setattr__(self, "all_systems", self.all_systems or self.systems)
+        if len(row_of) > len(ids) and not self.all_outputs:
+            object.__setattr__(self, "all_outputs", tuple(row_of))
 
     def __len__(self) -> int:
         return len(self.segments)

@@ -269,7 +269,8 @@ def _mqm(path: Path) -> Iterator[dict[str, Any]]:
         system = fields["system"]
         segment = fields["seg_id"]
         rater = fields["rater"]
-        key = (system, fields.get("doc", ""), segment, rater)
+        # A rater may have marked errors in a text that was edited in between: a row of its own.
+        key = (system, fields.get("doc", ""), segment, rater, text)
         if key not in texts:
             texts[key] = {
                 "system": system,

@@ -1,13 +1,11 @@
-"""Users' tables: TSV (never unquoted), CSV and JSONL (an object per line), perhaps gzipped, and Parquet."""
+"""Users' tables: TSV (never unquoted), CSV and JSONL (an object per line), perhaps gzipped, Parquet and workbooks."""
 
 from __future__ import annotations
 
 import csv
-import errno
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
@@ -15,113 +13,85 @@ from typing import Any
 
 import numpy as np
 
+from bmx_grid.core.contents import file_version
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError
 from bmx_grid.core.ragged import Ints
-from bmx_grid.core.storage import check_readable
-from bmx_grid.core.wording import counted, first_line, shortened, visible
+from bmx_grid.core.wording import counted, shortened, visible
+from bmx_grid.datasets.headers import FIRST_ROWS, check_header, separator_of
 from bmx_grid.datasets.lines import GZIP, decode_lines, gunzip, read_bytes
-from bmx_grid.datasets.nested import Output, columns_of, is_nested, outputs_of
-from bmx_grid.words.perturbation import INVISIBLE
+from bmx_grid.datasets.nested import Output, columns_of, field_names, field_value, is_nested, outputs_of
+from bmx_grid.datasets.parquet_files import read_parquet
+from bmx_grid.datasets.table_file import PLAIN, SPLIT, Reading, TableFile
+from bmx_grid.datasets.workbooks import read_workbook
 
-TABLE_ENDINGS = (".tsv", ".csv", ".jsonl", ".parquet")
-# Of a CSV file.
-SEPARATORS = (",", ";", "\t", "|")
+TABLE_ENDINGS = (".tsv", ".csv", ".jsonl", ".parquet", ".xlsx")
+# Formats that have no lines.
+BINARY = (".parquet", ".xlsx")
+# What people have in place of a table, and how they get one.
+OTHER_ENDINGS = {
+    ".tmx": "a translation memory has no human scores; export source and target from it as .tsv or .xlsx, and add a "
+    "column of scores",
+    **dict.fromkeys(
+        (".xlf", ".xliff", ".sdlxliff", ".mqxliff", ".mxliff"),
+        "XLIFF has no human scores; export source and target from it as .tsv or .xlsx, and add a column of scores",
+    ),
+    **dict.fromkeys((".xls", ".xlsm", ".xlsb", ".ods", ".numbers"), "save the workbook as .xlsx"),
+}
 # Bytes of a table, packed and unpacked.
 LARGEST_TABLE = 2_000_000_000
-SPLIT = "split it, or leave out columns."
 # The value of a JSONL row that lacks the field: null is another one.
 ABSENT = object()
-# Rows of Parquet decoded at once: one stored value may decode to a large text in each of them.
-BATCH = 256
 
 
-@dataclass(eq=False)
-class TableFile:
-    """A file with named columns of n values each.
-
-    raw: the columns in order, as they are in the file. column(name): the values of one of them. place(index): where row
-    `index` (from 0) stands, as messages show it: "line 3". names: `raw` without blanks and invisible characters at
-    their ends; a name that occurs several times matters only when that column is read. outputs: what the rows are made
-    of where records hold all outputs for a source.
-    """
-
-    path: Path
-    raw: Sequence[str]
-    rows: int
-    column: Callable[[str], list[Any]]
-    place: Callable[[int], str]
-    outputs: Sequence[Output] = ()
-
-    def __post_init__(self) -> None:
-        self.names = tuple(name.strip(INVISIBLE) for name in self.raw)
-
-    def __len__(self) -> int:
-        return self.rows
-
-    def where(self, index: int) -> str:
-        """File and place of a row, for messages."""
-        return f"{self.path}, {self.place(index)}"
-
-    def take(self, names: Iterable[str]) -> dict[str, list[Any]]:
-        """name -> the n values of each of these columns: texts, or what JSON and Parquet hold.
-
-        Raises DataError naming the column, and the row where it is one, when a column is not there, occurs
-        several times or has a value that cannot be read.
-        """
-        columns = {}
-        for name in names:
-            count = self.names.count(name)
-            if count == 0:
-                raise DataError(f"{self.path}: the column '{visible(name)}' is needed, and is not there.")
-            if count > 1:
-                raise DataError(
-                    f"{self.path}: the column '{visible(name)}' is there {count} times; give each another name."
-                )
-            raw_name = self.raw[self.names.index(name)]
-            columns[name] = self.column(raw_name)
-        return columns
-
-
-def open_table(path: Path) -> TableFile:
+def open_table(path: Path, reading: Reading = PLAIN) -> TableFile:
     """Open a table; the end of its name says which format. Parsed once, and again when the file has changed.
 
-    The separator of a CSV file is the one that its first line has most of.
+    The separator of a CSV file is the one that its first line has most of. Rows without any value are skipped and
+    counted.
 
     Raises ConfigError for another ending, DataMissingError for no such file; DataError naming file and row for a
-    damaged or too large file, a row of the wrong length or a file without rows.
+    damaged or too large file, a first line without column names, a row of the wrong length or a file without rows.
     """
     try:
-        state = path.stat()
+        version = file_version(path)
+    except PermissionError:
+        version = None  # nothing is kept of it: reading it says why
     # ValueError: a name that is too long, or holds a NUL
     except (OSError, ValueError) as error:
         name = shortened(visible(str(path)), 300)
         raise DataMissingError(f"there is no file {name} (looked in {Path.cwd()}); correct the path.") from error
-    # A file that was changed has another time, size or number, so it is parsed again.
-    return _opened(path, (state.st_mtime_ns, state.st_size, state.st_ino))
+    return _opened(path, version, reading)
 
 
 @lru_cache(maxsize=2)  # every language pair asks for its file
-def _opened(path: Path, version: tuple[int, ...]) -> TableFile:
+def _opened(path: Path, version: Hashable, reading: Reading) -> TableFile:
     kind = path.name.lower()
     suffix = Path(kind.removesuffix(".gz")).suffix
-    if suffix not in TABLE_ENDINGS or kind.endswith(".parquet.gz"):
+    if suffix not in TABLE_ENDINGS or (suffix in BINARY and kind.endswith(".gz")):
         endings = ", ".join(TABLE_ENDINGS)
-        raise ConfigError(f"{path}: the name must end in {endings} (.gz may follow, except for .parquet).")
+        advice = OTHER_ENDINGS.get(suffix, "save it as one of these")
+        raise ConfigError(
+            f"{path}: the name must end in {endings} (.gz may follow, except for .parquet and .xlsx); {advice}."
+        )
+    if suffix in BINARY and reading.encoding:
+        raise ConfigError(f"{path}: the format has one encoding; leave out encoding.")
     if suffix == ".parquet":
-        table = _parquet(path)
+        table = read_parquet(path, LARGEST_TABLE, reading)
+    elif suffix == ".xlsx":
+        table = read_workbook(path, LARGEST_TABLE, reading)
     elif suffix == ".jsonl":
-        table = _jsonl(_text_lines(path), path)
+        table = _jsonl(_text_lines(path, reading), path, reading)
     elif suffix == ".tsv":
-        table = _tsv(_text_lines(path), path)
+        table = _tsv(_text_lines(path, reading), path, reading)
     else:
-        table = _csv(_text_lines(path), path)
+        table = _csv(_text_lines(path, reading), path, reading)
     if len(table) == 0:
         raise DataError(f"{path}: holds no rows; write one line per segment, ended by LF, below the column names.")
     return table
 
 
-def _text_lines(path: Path) -> list[str]:
-    """The lines of a text file, unpacked where it is gzip, without empty ones at the end."""
+def _text_lines(path: Path, reading: Reading) -> list[str]:
+    """The lines of a text file below those to skip, unpacked if it is gzip, without empty ones at the end."""
     size = path.stat().st_size
     if size > LARGEST_TABLE:
         raise DataError(f"{path}: has {counted(size, 'byte')}, more than {LARGEST_TABLE:,}; {SPLIT}")
@@ -129,7 +99,8 @@ def _text_lines(path: Path) -> list[str]:
     # By its first bytes, not by its name: a file may be compressed without saying so.
     if raw.startswith(GZIP):
         raw = gunzip(raw, str(path), LARGEST_TABLE, SPLIT)
-    lines = decode_lines(raw, str(path))
+    lines = decode_lines(raw, str(path), reading.encoding, reading.set_with("encoding"))
+    del lines[: reading.skip_rows]
     while lines and lines[-1] == "":
         lines.pop()
     if not lines:
@@ -137,13 +108,18 @@ def _text_lines(path: Path) -> list[str]:
     return lines
 
 
-def _csv(lines: list[str], path: Path) -> TableFile:
+def _csv(lines: list[str], path: Path, reading: Reading) -> TableFile:
     """A table of CSV lines, the first of which holds the column names and tells the separator."""
-    # Of as many, the first of SEPARATORS.
-    separator = max(SEPARATORS, key=lines[0].count)
-    rows, ends = _csv_records(lines, path, separator)
-    header = rows[0]
-    for values, end in zip(rows, ends, strict=True):
+    records, ends = _csv_records(lines, path, separator_of(lines), reading.skip_rows)
+    is_filled = [any(value.strip() for value in record) for record in records]
+    # In one column nothing but an empty value makes an empty row.
+    if max(map(len, records)) <= 1:
+        records = [record or [""] for record in records]
+        is_filled = [True] * len(records)
+    rows = [record for record, filled in zip(records, is_filled, strict=True) if filled]
+    places = [end for end, filled in zip(ends, is_filled, strict=True) if filled]
+    header = _checked_header(rows, places, path, reading)
+    for values, end in zip(rows, places, strict=True):
         _check_fields(values, len(header), f"{path}, line {end}")
 
     def column(name: str) -> list[Any]:
@@ -151,19 +127,39 @@ def _csv(lines: list[str], path: Path) -> TableFile:
         return [values[index] for values in rows[1:]]
 
     def place(index: int) -> str:
-        return f"line {ends[index + 1]}"
+        return f"line {places[index + 1]}"
 
-    return TableFile(path, header, len(rows) - 1, column, place)
+    return TableFile(path, header, len(rows) - 1, column, place, empty_rows=len(records) - len(rows))
 
 
-def _tsv(lines: list[str], path: Path) -> TableFile:
+def _checked_header(
+    rows: Sequence[Sequence[str]], places: Sequence[int], path: Path, reading: Reading
+) -> Sequence[str]:
+    """The column names, which the first row holds. Raises DataError if there is no row, or if it holds none."""
+    if not rows:
+        raise DataError(f"{path}: the file is empty; the first line must hold the column names.")
+    check_header(rows, places, str(path), reading.set_with("skip_rows"))
+    return rows[0]
+
+
+def _tsv(lines: list[str], path: Path, reading: Reading) -> TableFile:
     """A table of TSV lines, kept in Arrow: a million rows of Python's texts take several times the room."""
     import pyarrow.compute as pc
 
-    names = lines[0].split("\t")
-    for number, line in enumerate(lines, start=1):
+    places = np.arange(len(lines)) + reading.skip_rows + 1
+    empty_rows = 0
+    # In one column nothing but an empty value makes an empty row.
+    if any("\t" in line for line in lines[:2]):
+        is_filled = np.array([bool(line) and not line.isspace() for line in lines], dtype=np.bool_)
+        empty_rows = int((~is_filled).sum())
+        if empty_rows:
+            lines = [line for line, filled in zip(lines, is_filled, strict=True) if filled]
+            places = places[is_filled]
+    first_rows = [line.split("\t") for line in lines[:FIRST_ROWS]]
+    names = _checked_header(first_rows, places.tolist(), path, reading)
+    for number, line in enumerate(lines):
         if line.count("\t") + 1 != len(names):
-            _check_fields(line.split("\t"), len(names), f"{path}, line {number}")
+            _check_fields(line.split("\t"), len(names), f"{path}, line {places[number]}")
     fields = pc.split_pattern(_in_arrow(lines), "\t").flatten()
 
     def column(name: str) -> list[Any]:
@@ -173,7 +169,10 @@ def _tsv(lines: list[str], path: Path) -> TableFile:
         different = encoded.dictionary.to_pylist()
         return [different[number] for number in encoded.indices.to_pylist()]
 
-    return TableFile(path, names, len(lines) - 1, column, lambda index: f"line {index + 2}")
+    def place(index: int) -> str:
+        return f"line {places[index + 1]}"
+
+    return TableFile(path, names, len(lines) - 1, column, place, empty_rows=empty_rows)
 
 
 # What Arrow makes of Python's values, and of arrays, imports pandas: a sixth of the time of a sweep that is cached.
@@ -207,8 +206,11 @@ def _check_fields(values: Sequence[str], expected: int, where: str) -> None:
         )
 
 
-def _csv_records(lines: list[str], path: Path, separator: str) -> tuple[list[list[str]], list[int]]:
-    """The records of a CSV file, and the line that each ends at: a quoted field may hold line feeds."""
+def _csv_records(lines: list[str], path: Path, separator: str, skipped: int) -> tuple[list[list[str]], list[int]]:
+    """The records of a CSV file, and the line that each ends at: a quoted field may hold line feeds.
+
+    skipped: how many lines come before.
+    """
     # The line feeds are given back, as those in quoted fields belong to the text.
     parsed = csv.reader((f"{line}\n" for line in lines), strict=True, delimiter=separator)
     records = []
@@ -216,30 +218,35 @@ def _csv_records(lines: list[str], path: Path, separator: str) -> tuple[list[lis
     try:
         for record in parsed:
             records.append(record)
-            ends.append(parsed.line_num)
+            ends.append(skipped + parsed.line_num)
     except csv.Error as error:
         raise DataError(
-            f"{path}, line {parsed.line_num}: {error}; check the quotation marks, or save as TSV."
+            f"{path}, line {skipped + parsed.line_num}: {error}; check the quotation marks, or save as TSV."
         ) from error
     return records, ends
 
 
-def _jsonl(lines: list[str], path: Path) -> TableFile:
+def _jsonl(lines: list[str], path: Path, reading: Reading) -> TableFile:
     """A table of one JSON object per line; a field that is not read may be missing in some.
 
-    Objects that hold all outputs for a source have a row per output (`datasets.nested`).
+    Objects that hold all outputs for a source have a row per output (`datasets.nested`). The fields of other objects
+    inside are columns, too: `translation.de`.
     """
     records: dict[int, Mapping[str, Any]] = {}
-    for row, line in enumerate(lines, start=1):
+    for row, line in enumerate(lines, start=reading.skip_rows + 1):
         if line.strip():
             records[row] = _json_object(line, f"{path}, line {row}")
     # Nested or not is told by the first record; another layout further down is an error of its line.
     if records and is_nested(next(iter(records.values()))):
         return _nested(list(outputs_of(records, str(path))), path)
     numbers = list(records)
+    objects = list(dict.fromkeys(chain.from_iterable(map(_object_fields, records.values()))))
 
     def column(name: str) -> list[Any]:
-        values = [record.get(name, ABSENT) for record in records.values()]
+        if objects:
+            values = [field_value(record, name, ABSENT) for record in records.values()]
+        else:
+            values = [record.get(name, ABSENT) for record in records.values()]
         if ABSENT in values:
             line = numbers[values.index(ABSENT)]
             raise DataError(
@@ -248,8 +255,18 @@ def _jsonl(lines: list[str], path: Path) -> TableFile:
             )
         return values
 
-    names = list(dict.fromkeys(chain.from_iterable(records.values())))
-    return TableFile(path, names, len(records), column, lambda index: f"line {numbers[index]}")
+    names = chain.from_iterable(map(field_names, records.values()) if objects else records.values())
+    # What is an object in some rows may be null in others.
+    columns = [name for name in dict.fromkeys(names) if name not in objects]
+
+    def place(index: int) -> str:
+        return f"line {numbers[index]}"
+
+    return TableFile(path, columns, len(records), column, place, objects=objects)
+
+
+def _object_fields(record: Mapping[str, Any]) -> list[str]:
+    return [name for name, value in record.items() if isinstance(value, Mapping) and value]
 
 
 def _json_object(line: str, where: str) -> dict[str, Any]:
@@ -285,43 +302,3 @@ def _fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         name, _ = counts.most_common(1)[0]
         raise ValueError(f"the field '{visible(name)}' is there several times")
     return record
-
-
-def _parquet(path: Path) -> TableFile:
-    """Only the columns that are asked for are read: a few rows at a time, and at most LARGEST_TABLE bytes."""
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    def damaged(error: Exception, problem: str, way_out: str) -> DataError:
-        reason = visible(first_line(error)[:200].rstrip("."))
-        return DataError(f"{path}: {problem} ({reason}); {way_out}.")
-
-    try:
-        check_readable(path)
-        if path.is_fifo():
-            raise OSError(errno.ESPIPE, "it is a pipe, in which nothing can be looked up")
-        file = parquet.ParquetFile(path)
-        names = file.schema_arrow.names
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise damaged(error, "not a readable Parquet file", "save or copy it again") from error
-
-    def column(name: str) -> list[Any]:
-        values: list[Any] = []
-        size = 0
-        try:
-            for batch in file.iter_batches(BATCH, columns=[name]):
-                # Counted while it is unpacked: a small file may hold more than the memory.
-                size += batch.nbytes
-                if size > LARGEST_TABLE:
-                    raise DataError(f"{path}: unpacks to more than {LARGEST_TABLE:,} bytes; {SPLIT}")
-                index = batch.schema.names.index(name)
-                values += batch.column(index).to_pylist()
-            if len(values) != file.metadata.num_rows:
-                raise ValueError(f"{len(values)} values in {file.metadata.num_rows} rows")
-        # LookupError and OverflowError: a time zone or a date that Python does not know
-        except (pa.ArrowException, OSError, ValueError, LookupError, OverflowError) as error:
-            way_out = "save it as text or numbers, or copy the file again"
-            raise damaged(error, f"the column '{name}' cannot be read", way_out) from error
-        return values
-
-    return TableFile(path, names, file.metadata.num_rows, column, lambda index: f"row {index + 1}")

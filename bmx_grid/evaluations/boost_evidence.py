@@ -93,9 +93,11 @@ def contrasts(
     metrics: Floats | None = None,
     statistic: GainStatistic = "pooled",
     gold: str = "",
+    not_judged: str = "",
 ) -> Contrasts:
     """What each boost gains over the metric, and its partial correlations.
 
+    not_judged: a point that no verdict is about, so that no partial correlation is needed; "" for none.
     statistic, gold: as of `Contrasts`. metrics: float64[n, m] of other metrics, if there are any. seed: of the halves
     of the segments that a partial correlation is extrapolated from.
     """
@@ -109,10 +111,11 @@ def contrasts(
     for (boost, point), scores in held_out.items():
         place = differences.add(scores)
         differences.terms[boost, METRIC, point, gold] = {place: 1.0, base: -1.0}
-    _add_partial(differences, rated, rated.nuisance, held_out, SCORE_AND_TEXT, seed)
+    judged = {key: scores for key, scores in held_out.items() if key[1] != not_judged}
+    _add_partial(differences, rated, rated.nuisance, judged, SCORE_AND_TEXT, seed)
     if metrics is not None:
         # The average of metrics is made of what it would be given.
-        boosts_alone = {key: scores for key, scores in held_out.items() if key[0] != COMBINED}
+        boosts_alone = {key: scores for key, scores in judged.items() if key[0] != COMBINED}
         nuisance = replace(rated.nuisance, metrics=metrics)
         _add_partial(differences, rated, nuisance, boosts_alone, METRICS, seed)
     return differences

@@ -314,6 +314,8 @@ class BoostEvaluation(OnGrid):
         """
         kind = self._kind
         differences: Differences = {}
+        # What other folds chose has no verdict if other language pairs chose for all.
+        elsewhere = all(any(point == ELSEWHERE for _, point in scores) for scores in held_out)
         for member, scores, other_scores, result in zip(members, held_out, metrics, results, strict=True):
             names = member.setting.names
             for gold in self._golds:
@@ -333,6 +335,7 @@ class BoostEvaluation(OnGrid):
                     metrics=metrics_of_rated,
                     statistic=self.statistic,
                     gold=gold,
+                    not_judged=CROSS_FITTED if elsewhere else "",
                 )
                 lines = lines_of(names, rated, gains, self.resamples, self.seed)
                 result.boosts.extend(lines)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args, get_ori
 import numpy as np
 
 from bmx_grid.core.errors import DataError, DataMissingError, shown
+from bmx_grid.core.storage import check_regular
 from bmx_grid.core.wording import first_line, visible
 from bmx_grid.evaluations.base import COLUMN_KINDS, NAMES, ColumnKind, Estimate, SettingRow, columns_of, fields_of
 
@@ -222,6 +223,7 @@ def read_arrow(path: Path) -> pa.Table:
     import pyarrow.parquet as pq
 
     try:
+        check_regular(path)
         with pq.ParquetFile(path) as file:
             return file.read()
     except FileNotFoundError as error:

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from bmx_grid.core.errors import UnavailableError
-from bmx_grid.core.identity import identity, runtime
+from bmx_grid.core.identity import digest, identity, runtime
 from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.core.wording import counted
 from bmx_grid.explainers.base import Explainer
@@ -80,7 +80,7 @@ class InputMarginalization(Explainer):
 
         Nothing is random. Raises UnavailableError without the model.
         """
-        return _plan(self, words)
+        return _plan(self, words, digest(self.fingerprint()))
 
     def attribute(self, plan: Plan, scores: Floats) -> Floats:
         """float64[n] falls of the score, from the float64[K] scores of the plan."""
@@ -100,8 +100,11 @@ class InputMarginalization(Explainer):
 
 
 @lru_cache(maxsize=1024)  # equal sides are planned once: systems share sources and references
-def _plan(explainer: InputMarginalization, words: tuple[str, ...]) -> Plan:
-    """`InputMarginalization.plan`; its design is the place and the weight of each text but the first."""
+def _plan(explainer: InputMarginalization, words: tuple[str, ...], _fingerprint: str) -> Plan:
+    """`InputMarginalization.plan`; its design is the place and the weight of each text but the first.
+
+    Plans are kept by the fingerprint as well: the model's folder may be overwritten.
+    """
     loaded = load_masked_lm(
         explainer.model, explainer.revision, explainer.dtype, explainer.device, explainer.max_length
     )
@@ -263,9 +266,8 @@ def _candidates(loaded: LoadedModel) -> tuple[list[str], Flags]:
     return texts, np.array([bool(text) for text in texts])
 
 
-@lru_cache(maxsize=1)
 def load_masked_lm(model: str, revision: str | None, dtype: Dtype, device: Device, max_length: int) -> LoadedModel:
-    """The model, loaded once per process, whose `max_length` is at most this one.
+    """The model as `load_model` keeps it, whose `max_length` is at most this one.
 
     Of a longer text it reads the window of so many tokens, special ones included, that has the masked word in its
     middle (at an end of the text, near that end). Such texts are counted (`encoding.truncated`), once for each masked
@@ -277,6 +279,11 @@ def load_masked_lm(model: str, revision: str | None, dtype: Dtype, device: Devic
             f"model '{model}': its tokenizer has no mask token, or does not say where its tokens are in the text; "
             "name a masked language model with a tokenizer.json."
         )
+    return _with_limit(loaded, max_length)
+
+
+@lru_cache(maxsize=1)
+def _with_limit(loaded: LoadedModel, max_length: int) -> LoadedModel:
     return replace(loaded, max_length=min(max_length, loaded.max_length))
 
 

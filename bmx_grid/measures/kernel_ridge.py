@@ -244,7 +244,11 @@ class _Kernels:
 
 
 def _laplace(ranks: Floats, width: float) -> Floats:
-    return np.asarray(np.exp(np.abs(ranks[:, None] - ranks) / -width))
+    """float64[n, n] exp(-distance / width) of float64[n] ranks."""
+    # The smaller of exp(a - b) and exp(b - a), as products: a third of the time of n^2 exponentials.
+    rising = np.exp(ranks / width)
+    falling = 1 / rising
+    return np.asarray(np.minimum(np.outer(rising, falling), np.outer(falling, rising)))
 
 
 def _alignment_weights(kernels: Sequence[Floats], target: Floats) -> Floats:
@@ -311,6 +315,8 @@ def _precision(kernel: Floats, penalty: float) -> Floats:
 
 def _errors(precision: Floats, targets: Floats, division: Ints) -> Floats:
     """float64[n, q] targets less their predictions from the other parts of a division."""
+    from scipy.linalg.lapack import dposv
+
     products = precision @ targets
     errors = np.empty_like(targets)
     order = np.argsort(division, kind="stable")
@@ -319,7 +325,8 @@ def _errors(precision: Floats, targets: Floats, division: Ints) -> Floats:
         if len(rows) == 1:
             errors[rows] = products[rows] / precision[rows, rows]
         else:
-            errors[rows] = np.linalg.solve(precision[np.ix_(rows, rows)], products[rows])
+            _, errors[rows], failed = dposv(precision[np.ix_(rows, rows)], products[rows], lower=True)
+            assert not failed, "a part of a positive definite matrix is positive definite"
     return errors
 
 

@@ -23,7 +23,7 @@ from bmx_grid.measures.correlation import Kind, average_ranks
 from bmx_grid.measures.kernel_ridge import Nuisance, residuals, standardise
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, number_of
 
-HALVINGS = 12  # of the clusters, at random
+HALVINGS = 40  # of the clusters, at random: with fewer the seed shows
 # Errors fall with n segments as n ** -RATE, the rate of the best learner of a Lipschitz function of three inputs (Stone
 # 1982, Annals of Statistics 10): by so much the difference of fits on all and on half of them is extrapolated.
 RATE = 0.4

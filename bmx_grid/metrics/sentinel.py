@@ -87,7 +87,7 @@ class Sentinel(SentenceEmbedding):
             raise ConfigError("metric 'sentinel' is fitted to the human scores of a whole data set: use it in a sweep.")
         if not items:
             return np.empty(0)
-        weights, fold_of_truth = _fit(self)
+        weights, fold_of_truth = _fit(self, digest(self.fingerprint()))
         # a ground truth of no fold takes the last row, the mean over the folds
         rows = np.vstack([weights, weights.mean(axis=0)])
         folds = [fold_of_truth.get(item.text(self.ground_truth), -1) for item in items]
@@ -112,8 +112,11 @@ class Sentinel(SentenceEmbedding):
 
 
 @functools.lru_cache(maxsize=4)  # once in a process, for all parts of a set
-def _fit(sentinel: Sentinel) -> tuple[Floats, dict[str, int]]:
-    """float64[K, 1 + k] regressions without each fold, and the fold of each ground truth."""
+def _fit(sentinel: Sentinel, _fingerprint: str) -> tuple[Floats, dict[str, int]]:
+    """float64[K, 1 + k] regressions without each fold, and the fold of each ground truth.
+
+    They are kept by the fingerprint as well: the model's folder may be overwritten.
+    """
     items = []
     truths = []
     human = []

@@ -21,9 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from bmx_grid.core.configure import CONFIGS
+from bmx_grid.core.contents import file_digest
 from bmx_grid.core.errors import UnavailableError, shown
 from bmx_grid.core.storage import read_json
-from bmx_grid.models.packed import check_packed, file_digest, is_packed, packed_content, unpacked_folder
+from bmx_grid.models.packed import check_packed, is_packed, packed_content, unpacked_folder
 
 # Text encoders whose tokenizer in transformers lower-cases unless do_lower_case is false.
 LOWER_CASED_BY_DEFAULT = (
@@ -170,10 +171,9 @@ def content_digest(folder: Path) -> str | None:
                 files.append(path)
     parts = []
     for path in files:
-        state = path.stat()
         # by their paths within the folder, so that a copy elsewhere is the same model
         name = path.relative_to(folder).as_posix()
-        parts.append((name, file_digest(path, state.st_size, state.st_mtime_ns)))
+        parts.append((name, file_digest(path)))
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 

@@ -26,6 +26,7 @@ from bmx_grid.models.files import (
     fetch_descriptions,
     hub_is_closed,
     model_folder,
+    model_identity,
     model_path,
 )
 from bmx_grid.models.packed import is_packed, unpack
@@ -75,13 +76,14 @@ def load_model(
     device: Device = "auto",
     shuffled: int | None = None,
 ) -> LoadedModel:
-    """The model, loaded on the first call and kept.
+    """The model, loaded on the first call and kept by what `model_identity` says of it, as results are.
 
     layers: keep only the first so many hidden layers of an encoder (None keeps all).
     shuffled: seed of a permutation of each weight matrix, which leaves nothing of what was learnt; None for none.
     Raises UnavailableError naming model, revision, the place searched and how to get it.
     """
-    return _load(kind, model, revision, layers, dtype, _chosen_device(device), shuffled)
+    content = tuple(model_identity(model, revision).values())
+    return _load(kind, model, revision, layers, dtype, _chosen_device(device), shuffled, content)
 
 
 def fastest_precision(device: Device) -> Precision:
@@ -186,6 +188,7 @@ def _load(
     dtype: Precision,
     device: str,
     shuffled: int | None,
+    content: tuple[str | None, ...],
 ) -> LoadedModel:
     import torch
 
@@ -207,6 +210,8 @@ def _load(
         if folder is not None or hub_is_closed():
             raise
         tokenizer, network = _read(kind, model, place, revision, dtype, offline=False)
+    if folder is not None and tuple(model_identity(model, revision).values()) != content:
+        raise UnavailableError(f"model '{model}' was overwritten while it was loaded; run the same command again.")
     if layers is not None:
         _keep_layers(model, network, layers)
     if shuffled is not None:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bmx_grid.core.contents import file_digest
 from bmx_grid.core.errors import UnavailableError
 
 if TYPE_CHECKING:
@@ -104,9 +105,8 @@ def is_packed(path: Path) -> bool:
 
 def packed_content(path: Path) -> str:
     """16 digits of the SHA-256 over all that the folder's results depend on: the file, and rules for characters."""
-    state = path.stat()
     rules_digest = hashlib.sha256(_character_rules()).hexdigest()
-    parts = [FOLDER_VERSION, file_digest(path, state.st_size, state.st_mtime_ns), rules_digest]
+    parts = [FOLDER_VERSION, file_digest(path), rules_digest]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
@@ -293,10 +293,3 @@ def _character_rules() -> bytes:
     model = SentencePieceNormalizer(rule_name="nmt_nfkc").serialized_model_proto()
     rules: bytes = messages.ModelProto.FromString(model).normalizer_spec.precompiled_charsmap
     return rules
-
-
-@functools.cache
-def file_digest(path: Path, size: int, modified: int) -> str:
-    """SHA-256 of a file; size and time of change are there to notice a file that was written again."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

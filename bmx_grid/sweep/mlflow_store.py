@@ -12,15 +12,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from bmx_grid.core.errors import StoreError
 from bmx_grid.core.secrets import masked_address
-from bmx_grid.core.storage import remove_abandoned, replacing
+from bmx_grid.core.storage import inside, remove_abandoned, replacing
 from bmx_grid.core.wording import visible
 
 MetricEntry = tuple[str, float, int]  # of a metric of MLflow's: name, value, step
 
 SQLITE = "sqlite:///"
+ARTIFACTS = "mlruns"  # the folder of artifacts beside a database
 LOCK_SECONDS = 180.0  # for another sweep to make the database: seconds of work, a minute where four share a busy core
 BUSY_SECONDS = 20.0  # for another process to end its transaction; MLflow waits equally long
 TRIES = 2  # of a request to a server
@@ -112,7 +114,34 @@ def prepared(address: str) -> str:
             tables = {name for (name,) in rows}
     if tables and not {"experiments", "runs"} <= tables:
         raise StoreError("it is a database of another program")
-    return (path.parent / "mlruns").as_uri()
+    return (path.parent / ARTIFACTS).as_uri()
+
+
+def check_artifact(address: str, artifacts: str, name: str) -> None:
+    """Raise StoreError unless an artifact goes to the store's server, or below its own folder.
+
+    artifacts: where the store says that a run has its artifacts. A database may come from a stranger, and name any
+    folder of this machine, or a server. Own is the folder mlruns/ beside a SQLite file, and of other stores that in the
+    current folder, where MLflow has it.
+    """
+    from mlflow.utils.file_utils import local_file_uri_to_path
+
+    is_database = address.startswith(SQLITE)
+    is_local = urlsplit(artifacts).scheme in ("", "file")
+    beside = Path(address.removeprefix(SQLITE)).absolute().parent if is_database else Path.cwd()
+    elsewhere = f"its artifacts would go to {shown_address(artifacts)}, not below {beside / ARTIFACTS}"
+    if not is_local:
+        if is_database:
+            raise StoreError(elsewhere)
+        return
+    folder = Path(local_file_uri_to_path(artifacts))  # type: ignore[no-untyped-call]
+    try:
+        target = inside(beside, str(folder.absolute() / name)).resolve()
+    except StoreError as error:
+        raise StoreError(elsewhere) from error
+    # Compared with the folder's own path: the folder itself may be a link.
+    if not target.is_relative_to(beside.resolve() / ARTIFACTS):
+        raise StoreError(elsewhere)
 
 
 @contextmanager

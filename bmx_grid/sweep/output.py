@@ -24,7 +24,7 @@ from typing import Any
 from bmx_grid.boosts.recipe import Identity, Recipe
 from bmx_grid.core.configure import convert
 from bmx_grid.core.errors import BmxError, ConfigError, StoreError
-from bmx_grid.core.storage import read_json, write_text
+from bmx_grid.core.storage import inside, read_json, write_text
 from bmx_grid.core.wording import file_stem
 from bmx_grid.evaluations.verdicts import HURTS
 from bmx_grid.sweep.results import SettingResult
@@ -45,11 +45,12 @@ RUNTIME_KEYS_OF_PARTS = frozenset(
 )
 STAMP = ".sweep.json"  # which run the folder belongs to, and the files it left
 PREVIOUS = "previous"
-RUN = re.compile(r"\w+")  # a digest
+RUN = re.compile(r"\w+")  # a fingerprint
 CONFIG = "config.yaml"
 # Folders below that of the sweep.
 TABLES = "tables"
 RECIPES = "recipes"
+FOLDERS = (TABLES, RECIPES, "figures", PREVIOUS)
 
 
 def strip_runtime_keys(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -102,10 +103,15 @@ class OutputFolder:
     def claim(self, files: Iterable[Path]) -> None:
         """Record that these files may be written from now on. Also shows whether the folder can be written to.
 
-        Raises ConfigError for one that is there and that the stamp does not name, StoreError.
+        Raises ConfigError for one that is there and that the stamp does not name, StoreError, also for a link by which
+        a file would be written outside the folder.
         """
         stamp = self._stamp()
         names = set(map(self._name, files))
+        for name in (*FOLDERS, *names):
+            inside(self.path, name)
+        for name in stamp["files"]:
+            self._aside(stamp, name)
         for name in sorted(names - {*stamp["files"], *stamp["claimed"]}):
             if os.path.lexists(self.path / name):
                 raise ConfigError(
@@ -172,14 +178,14 @@ class OutputFolder:
 
     def _move(self, stamp: Mapping[str, Any], names: Iterable[str]) -> list[str]:
         """Move files of a stamp's run to its place; the names of those that are there. Raises StoreError."""
-        place = self._place(stamp)
         moved = []
         for name in names:
             if not (self.path / name).is_file():
                 continue
+            target = self._aside(stamp, name)
             try:
-                (place / name).parent.mkdir(parents=True, exist_ok=True)
-                os.replace(self.path / name, place / name)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                os.replace(self.path / name, target)
             except OSError as error:
                 raise StoreError(
                     f"cannot move {self.path / name} of an earlier run aside: {error.strerror or error}. Fix the "
@@ -194,6 +200,11 @@ class OutputFolder:
         claimed = self._stamp()["claimed"]
         self._write({"fingerprint": fingerprint, "files": self._states(names), "claimed": claimed, **note})
 
+    def _aside(self, stamp: Mapping[str, Any], name: str) -> Path:
+        """Where a file of an earlier run is moved. Raises StoreError if a link leads out of the folder."""
+        place = self._name(self._place(stamp))
+        return inside(self.path, f"{place}/{name}")
+
     def _name(self, path: Path) -> str:
         return path.relative_to(self.path).as_posix()
 
@@ -204,16 +215,21 @@ class OutputFolder:
         """
         nothing: dict[str, Any] = {"files": {}, "claimed": []}
         try:
-            stamp = convert(read_json(self.path / STAMP), dict[str, Any], STAMP)
+            stamp: dict[str, Any] = convert(read_json(self.path / STAMP), dict[str, Any], STAMP)
             stamp["files"] = convert(stamp.get("files"), dict[str, Any], "files")
             claimed = convert(stamp.get("claimed", []), tuple[str, ...], "claimed")
             stamp["claimed"] = list(claimed)
-            top = self.path.resolve()
             # A name such as ../x would have files outside the folder moved.
-            inside = [(self.path / name).resolve().is_relative_to(top) for name in (*stamp["files"], *claimed)]
-        except (OSError, ValueError, ConfigError):
+            for name in (*stamp["files"], *claimed):
+                inside(self.path, name)
+            for key in ("fingerprint", "of"):
+                # It names a folder below previous/.
+                run = convert(stamp.get(key), str | None, key)
+                if run is not None and not RUN.fullmatch(run):
+                    return nothing
+        except (OSError, ValueError, ConfigError, StoreError):
             return nothing
-        return stamp if all(inside) else nothing
+        return stamp
 
     def _write(self, stamp: dict[str, Any]) -> None:
         write_text(self.path / STAMP, json.dumps(stamp, ensure_ascii=False, indent=1))

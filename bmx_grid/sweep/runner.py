@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -11,7 +12,8 @@ from itertools import chain
 
 from bmx_grid.attribution.explain import Explanation, explain_items, in_parts, texts_at_once
 from bmx_grid.attribution.store import Slot
-from bmx_grid.core.errors import BmxError, component_errors
+from bmx_grid.core.errors import BmxError, UnavailableError, component_errors
+from bmx_grid.core.identity import canonical_json
 from bmx_grid.core.servers import UNREAD
 from bmx_grid.core.terminal import plain_warnings
 from bmx_grid.explainers.base import Explainer
@@ -83,7 +85,7 @@ def _scored_outcomes(
                     explain = partial(
                         explain_items, *parts, items, setting.seed, skip_refused=True, words=setting.words
                     )
-                    work = partial(_work, index, number, setting.slot.stored, setting.metric, explain)
+                    work = partial(_work, index, number, setting.slot.stored, *parts, explain)
                     yield Job(work, _needs_device(*parts))
 
     def weight(index: int) -> tuple[bool, int]:
@@ -153,7 +155,29 @@ class DoneChunk:
     details: str = ""
 
 
-def _work(index: int, number: int, slot: Slot, metric: Metric, explain: Callable[[], list[Explanation]]) -> DoneChunk:
+def _check_unchanged(slot: Slot, parts: Mapping[str, Metric | Explainer | None]) -> None:
+    """Raise UnavailableError for a metric or an explainer that computes something else than was planned.
+
+    parts: by their names in the identity of the slot.
+    """
+    planned = json.loads(slot.identity)
+    for kind, part in parts.items():
+        fingerprint = None if part is None else part.fingerprint()
+        if canonical_json(fingerprint) != canonical_json(planned[kind]):
+            raise UnavailableError(
+                f"the {kind}'s model is another one than when the sweep was planned: it was overwritten, or this "
+                "machine has another version. Leave it as it is, and run the same command again."
+            )
+
+
+def _work(
+    index: int,
+    number: int,
+    slot: Slot,
+    metric: Metric,
+    explainer: Explainer | None,
+    explain: Callable[[], list[Explanation]],
+) -> DoneChunk:
     """One chunk, in a worker: explain, write, report."""
     start = time.perf_counter()
     try:
@@ -161,6 +185,7 @@ def _work(index: int, number: int, slot: Slot, metric: Metric, explain: Callable
             before = truncated()
             n_unread = len(UNREAD)
             explained = explain()
+            _check_unchanged(slot, {"metric": metric, "explainer": explainer})
             n_truncated = truncated() - before
             n_scored = sum(metric.count_texts(done.item, done.n_texts) for done in explained)
         slot.add(explained)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bmx_grid._version import __version__
-from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.errors import ConfigError, StoreError
 from bmx_grid.core.identity import RUNTIME, runtime
 from bmx_grid.core.stopping import uninterrupted
 from bmx_grid.core.wording import shortened
@@ -41,6 +41,7 @@ from bmx_grid.sweep.mlflow_store import (
     TRIES,
     MetricEntry,
     active_runs,
+    check_artifact,
     experiment_id,
     insert_points,
     prepared,
@@ -63,6 +64,11 @@ LOST = (
     "The sweep goes on and its tables and figures are written, but nothing more is tracked; run the same command again "
     "to complete the runs (nothing is computed twice), name another store (tracking.uri=sqlite:///FILE or "
     "http://HOST:PORT), or run without one (tracking=none)."
+)
+
+ELSEWHERE = (
+    "Its tables and figures are in output_dir. To keep them in MLflow, name another experiment "
+    "(tracking.experiment=NAME) or another store (tracking.uri=sqlite:///FILE)."
 )
 
 
@@ -310,13 +316,25 @@ class MlflowTracker(Tracker):
             self._client.log_batch(run.info.run_id, tags=new[start : start + TAGS_AT_ONCE])
 
     def _keep(self, files: Sequence[Path]) -> None:
-        """Files as artifacts of the sweep's run; small tables also as CSV, because no page shows Parquet."""
+        """Files as artifacts of the sweep's run; small tables also as CSV, because no page shows Parquet.
+
+        Where the store would have them elsewhere than in its own folder, none is kept, with a warning.
+        """
         import pandas as pd
 
-        run_id = self._of_sweep.info.run_id
-        for path in files:
-            if not path.is_file():
-                continue
+        info = self._of_sweep.info
+        run_id = info.run_id
+        there = [path for path in files if path.is_file()]
+        try:
+            for path in there:
+                folder = path.parent.name if path.parent.name in FOLDERS else "."
+                for name in (path.name, f"{path.stem}.csv"):
+                    check_artifact(self._address, info.artifact_uri, f"{folder}/{name}")
+        except StoreError as error:
+            store = shown_address(self._address)
+            warnings.warn(f"MLflow keeps no files of this sweep in {store}: {error}. {ELSEWHERE}", stacklevel=3)
+            return
+        for path in there:
             folder = path.parent.name
             self._client.log_artifact(run_id, str(path), folder if folder in FOLDERS else None)
             if folder == TABLES and path.stat().st_size <= SMALL_TABLE:

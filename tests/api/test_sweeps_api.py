@@ -262,6 +262,33 @@ def test_what_is_not_there_is_said(sweep, ask, error, message):
         ask(sweep)
 
 
+OF_A_STRANGER = {
+    "a cache elsewhere": ({"cache_dir": "s3://theirs/x"}, "cache_dir: 's3://theirs/x' is named by a file"),
+    "a server": (
+        {"metric": {"m": {"_target_": "bmx_grid.guests.judge.judge.Judge", "base_url": "http://elsewhere.invalid/v1"}}},
+        "metric.m.base_url: 'http://elsewhere.invalid/v1' is named by a file",
+    ),
+    "no keys": (None, "expected keys below it"),
+}
+
+
+@pytest.mark.parametrize(("keys", "message"), OF_A_STRANGER.values(), ids=OF_A_STRANGER)
+def test_the_configuration_of_a_strangers_folder_sends_nothing_anywhere(sweep, tmp_path, keys, message):
+    config = yaml.safe_load((sweep.folder / "config.yaml").read_text())
+    text = "[]" if keys is None else yaml.safe_dump(config | keys)
+    (tmp_path / "config.yaml").write_text(text)
+    with pytest.raises(DataError, match=f"config.yaml: {message}"):
+        bmx.Run(tmp_path).words("de-en")
+
+
+def test_words_of_a_folder_need_neither_its_cluster_nor_its_tracking_store(sweep, tmp_path):
+    config = yaml.safe_load((sweep.folder / "config.yaml").read_text())
+    config["executor"] = {"_target_": "bmx_grid.sweep.executors.dask.Dask", "address": "tcp://127.0.0.1:1"}
+    config["tracking"] = {"_target_": "bmx_grid.sweep.tracking.MlflowTracker", "uri": "http://127.0.0.1:1"}
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
+    assert len(bmx.Run(tmp_path).words("de-en").frame)
+
+
 def test_words_need_their_cache(sweep, tmp_path):
     config = yaml.safe_load((sweep.folder / "config.yaml").read_text()) | {"cache_dir": str(tmp_path / "none")}
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))

@@ -1,10 +1,14 @@
 """The attribution store in a folder and in an object store (fsspec's in memory): content decides, damage is noticed,
 there is no lock, and nothing is lost or doubled."""
 
+import contextlib
 import dataclasses
 import json
 import multiprocessing
+import os
 import random
+import signal
+import socket
 import uuid
 import warnings
 from functools import partial
@@ -96,6 +100,43 @@ def test_rows_come_back_before_and_after_a_merge_which_leaves_the_same_file_what
     check_rows(place, [7, 3, 3, 39, *range(40)])
     with pytest.raises(StoreError, match=r"lacks 40 of 40 explanations"):
         slot(place.parts / "other").load(KEYS)
+
+
+@contextlib.contextmanager
+def within_a_minute():
+    """A wait that never ends fails the test."""
+
+    def stop(*_):
+        raise TimeoutError("it waits")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(60)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def make_socket(path):
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(os.fspath(path))
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, make_socket], ids=["a pipe", "a socket"])
+def test_what_is_no_file_among_the_parts_is_damaged_and_never_waited_for(make, tmp_path, monkeypatch):
+    """A pipe that nothing writes to held a sweep for ever."""
+    filled = fill(tmp_path, range(4))
+    monkeypatch.chdir(filled.parts)  # a socket's path may have 108 bytes
+    make(Path("x.parquet"))
+    with within_a_minute():
+        with pytest.warns(UserWarning, match="x.parquet is damaged .*it is not a file"):
+            assert filled.missing(KEYS[:5]) == [4]
+        with pytest.warns(UserWarning, match="is damaged"):
+            filled.load(KEYS[:4])
+        with pytest.warns(UserWarning, match="is damaged"):
+            filled.merge()
+    assert len(files(filled)) == 1 and filled.missing(KEYS[:5]) == [4]
 
 
 @pytest.mark.parametrize("chunks", [[[index] for index in range(40)], [range(30), range(10, 40)]], ids=["one", "twice"])

@@ -100,6 +100,16 @@ def edited(good, *path_and_value):
     return copy
 
 
+def test_a_recipe_names_no_other_recipe_and_not_itself(written, good, tmp_path):
+    """A file that named itself ended in a RecursionError."""
+    itself = tmp_path / "itself.json"
+    for path, target in ((tmp_path / "second.json", written(good)), (itself, itself)):
+        boost = {"_target_": "bmx_grid.boosts.recipe.Fixed", "recipe": str(target)}
+        path.write_text(json.dumps(edited(good, "boost", boost)))
+        with pytest.raises(DataError, match=r"recipe\.boost: it is (another|this) recipe"):
+            read_recipe(path)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

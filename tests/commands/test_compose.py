@@ -123,6 +123,11 @@ def test_code_in_the_arguments_does_not_run(argument, folder):
         ),
         pytest.param("limit=1,2", "write limit=[1,2] for a list", id="a comma"),
         pytest.param("dataset.sample.name=é", "KEY='\"VALUE\"'", id="a letter beyond ASCII"),
+        *(
+            pytest.param(f"{key}=???", f"{key}: ??? stands for a value that is missing; write {key}=VALUE", id=key)
+            for key in ("output_dir", "cache_dir", "name", "seed", "explainer.erasure.gap", "tracking.uri")
+        ),
+        pytest.param("leave_out=[a,???]", "leave_out.1: ??? stands for a value that is missing", id="in a list"),
         pytest.param("name=${nope}", "Interpolation key 'nope' not found", id="leads nowhere"),
         pytest.param("--nope", "unknown option '--nope'", id="option"),
         pytest.param("--config-dir=nowhere", "there is no such folder", id="no folder"),
@@ -171,7 +176,7 @@ def test_a_mistake_in_the_arguments_gets_a_sentence_with_the_way_out(argument, m
                     "name: it is that of metric.gone.file, and the metric 'gone' is not chosen",
                 ),
                 ("seed: x", "seed: expected a whole number, got 'x'"),
-                ("cache_dir: reference://x", "cache_dir: reference://x cannot be used"),
+                ("cache_dir: reference://x", "cache_dir: 'reference://x' is named by a file"),
                 ("evaluation: {levels: {resamples: 1000001}}", "evaluation.levels.resamples must be at most 1,000,000"),
             )
         ),
@@ -187,6 +192,13 @@ def test_a_mistake_in_the_arguments_gets_a_sentence_with_the_way_out(argument, m
             "explainer=[x]",
             "Did you mean 'num_samples'?",
             id="a typo in an option",
+        ),
+        pytest.param(
+            "metric/x",
+            "x: {_target_: bmx_grid.metrics.chrf.Chrf, char_order: '???'}\n",
+            "metric=[x]",
+            "metric.x.char_order: ??? stands for a value that is missing; write metric.x.char_order=VALUE",
+            id="a value that is left to the command line",
         ),
         pytest.param("metric/x", "x: {a: 1}\n", "metric=[x]", "expected an option with a `_target_`", id="no target"),
         pytest.param("metric/x", "x: {beta: '${metric.x.beta}'}\n", "metric=[x]", "Recursive", id="a circle"),

@@ -8,8 +8,9 @@ from pathlib import Path
 import fsspec
 import pytest
 
+from bmx_grid.core.configure import convert
 from bmx_grid.core.errors import BmxError, ConfigError, StoreError
-from bmx_grid.core.storage import Address, check_place, files_of, opened, place, remove, replacing
+from bmx_grid.core.storage import Address, Place, check_place, files_of, opened, place, remove, replacing
 
 
 def test_a_place_is_a_path_or_an_address():
@@ -111,3 +112,28 @@ def test_a_folder_needs_no_fsspec():
         "check_place(place('x')); files_of(place('x'), '.y'); sys.exit('fsspec' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+FILES = {
+    "file:/srv/cache": "/srv/cache",
+    "file:///srv/cache": "/srv/cache",
+    "FILE:/srv/a b": "/srv/a b",
+    "file://localhost/srv/cache": "/srv/cache",
+    "run:1/x": "run:1/x",
+    "C:/x": "C:/x",
+}
+
+
+@pytest.mark.parametrize("text", FILES)
+def test_a_file_address_is_a_path(text):
+    """The forms of RFC 8089, appendix B: with no, an empty and a local authority."""
+    assert place(text) == Path(FILES[text])
+    assert convert(text, Path, "output_dir") == Path(FILES[text])
+
+
+@pytest.mark.parametrize(
+    "text", ["file:srv", "file:", "file://", "file://host/srv", "file:////host/srv", "s3:/bucket/x"]
+)
+def test_what_is_half_an_address_makes_no_folder(text):
+    with pytest.raises(ConfigError, match=f"^cache_dir: '{text}' is n"):
+        convert(text, Place, "cache_dir")

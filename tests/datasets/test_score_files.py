@@ -45,6 +45,18 @@ def jsonl(*rows):
 SUBMISSION = "22\n5\n1\n" + "".join(f"en-de\tTeam X\t{row}\t0.{row}\n" for row in range(3))
 
 
+# As comet-score prints them: all files of a segment, then the next segment, then the means.
+COMET_ONE = "".join(
+    f"hyp.de\tSegment {row}\tscore: {score}\n" for row, score in enumerate(["0.1000", "0.3000", "-0.2500"])
+)
+COMET_ONE += "hyp.de\tscore: 0.0500\n"
+COMET_TWO = (
+    "out/A.txt\tSegment 0\tscore: 0.1000\nout/B.txt\tSegment 0\tscore: 0.2000\n"
+    "out/A.txt\tSegment 1\tscore: 0.3000\nout/B.txt\tSegment 1\tscore: 0.4000\n"
+    "out/A.txt\tscore: 0.2000\nout/B.txt\tscore: 0.3000\n"
+)
+
+
 LAYOUTS = {
     "tsv-in-any-order": ("x.tsv", table("id score|2 .2|0 .0|1 .1"), PLAIN, [0, 0.1, 0.2]),
     "jsonl-numbers-as-ids-and-null": (
@@ -61,6 +73,25 @@ LAYOUTS = {
     "one-system-that-the-data-do-not-name": ("x.seg.score", "any 1\nany 2\nany 3\n", PLAIN, [1, 2, 3]),
     "submission": ("predictions.txt", SUBMISSION, PLAIN, [0, 0.1, 0.2]),
     "one-score-per-line": ("sentence.submission", "2.9e-06\r\n-1 \r\n3\r\n", PLAIN, [2.9e-06, -1, 3]),
+    "submission-numbered-from-0": ("predictions.txt", SUBMISSION, a_set("1", "2", "3"), [0, 0.1, 0.2]),
+    "submission-of-other-ids": ("predictions.txt", SUBMISSION, a_set("x", "y", "z"), [0, 0.1, 0.2]),
+    "one-score-per-row-of-the-table": ("x.txt", "1\n2\n3\n4\n", SYSTEMS, [1, 2, 3, 4]),
+    "one-score-per-row-in-a-table": ("x.tsv", table("score|1|2|3|4"), SYSTEMS, [1, 2, 3, 4]),
+    "comet-score": ("x.txt", COMET_ONE, PLAIN, [0.1, 0.3, -0.25]),
+    "comet-score-of-two-systems": ("x.out", COMET_TWO, SYSTEMS, [0.1, 0.3, 0.2, 0.4]),
+    "comet-score-with-mc-dropout": (
+        "x.txt",
+        COMET_ONE.replace("\n", "\tvariance: 0.0100\n", 3),
+        PLAIN,
+        [0.1, 0.3, -0.25],
+    ),
+    "comet-json": ("x.json", json.dumps({"hyp.de": [{"mt": "h", "COMET": s} for s in (1, 2, 3)]}), PLAIN, [1, 2, 3]),
+    "comet-json-of-two-systems": (
+        "x.json",
+        json.dumps({f"out/{name}.txt": [{"COMET": base}, {"COMET": base + 1}] for name, base in (("B", 3), ("A", 1))}),
+        SYSTEMS,
+        [1, 2, 3, 4],
+    ),
     "an-empty-line-at-the-end": ("x.txt", "1\n2\n3\n\n", PLAIN, [1, 2, 3]),
 }
 
@@ -128,6 +159,23 @@ MISTAKES = {
     "no-score-at-all": ("x.tsv", "id\tscore\n0\t\n1\t\n2\tNA\n", PLAIN, ["all are missing"]),
     "no-id": ("x.jsonl", jsonl({"id": None, "score": 1}), PLAIN, ["line 1", "'id'", "'None'"]),
     "latin-1": ("x.txt", b"1\n\xff\n", PLAIN, ["line 2", "not UTF-8"]),
+    "neither-per-source-nor-per-row": (
+        "x.txt",
+        "1\n2\n3\n",
+        SYSTEMS,
+        ["3 scores", "2 segments; give one per source", "or give 4 scores, one per output in the order of"],
+    ),
+    "per-source-of-several-systems": ("x.txt", "1\n2\n", SYSTEMS, ["add a column system, or give 4 scores"]),
+    "submission-of-another-set": ("predictions.txt", SUBMISSION, a_set("1", "2"), ["id '0'"]),
+    "comet-segment-missing": (
+        "x.txt",
+        COMET_ONE.replace("Segment 1", "Segment 2"),
+        PLAIN,
+        ["line 2: expected segment 1 of hyp.de, got 2"],
+    ),
+    "comet-and-other-lines": ("x.txt", COMET_ONE + "done\n", PLAIN, ["line 5", "'done' is no line of comet-score"]),
+    "comet-json-array": ("x.json", "[]", PLAIN, ["no lists of scores by file"]),
+    "comet-json-without-scores": ("x.json", '{"a": [{"mt": "h"}]}', PLAIN, ["a, segment 0: no field 'COMET'"]),
     "too-few-lines": ("x.txt", "1\n2\n", PLAIN, ["2 scores", "3 segments"]),
     "an-empty-line-between": ("x.txt", "1\n\n3\n4\n", PLAIN, ["line 2", "no score"]),
     "a-word": ("x.txt", "1\ntwo\n3\n", PLAIN, ["line 2", "'two'"]),
@@ -170,6 +218,7 @@ def test_rows_of_what_was_left_out_of_the_set_are_no_mistake(write):
     assert matched(path, all_segments.head(1)) == [1, 3], "limit=1"
     path = write("x.tsv", table("id system score|1 A 1|1 B 1|1 refA 1|2 A 2|2 B 2|2 refA 2"))
     assert matched(path, all_segments.head(1)) == [1, 1]
+    assert matched(write("z.txt", "1\n2\n3\n4\n"), all_segments.head(1)) == [1, 3], "one per row of the whole set"
     path = write("y.tsv", table("id score|0 1|1 2|2 3|7 4"))
     assert matched(path, extra="ignore") == [1, 2, 3]
 
@@ -179,6 +228,7 @@ def test_rows_of_what_was_left_out_of_the_set_are_no_mistake(write):
     [
         pytest.param("x.sys.score", "B None\nA 1\n", id="mt-metrics-eval"),
         pytest.param("x.tsv", "system\tscore\nB\t\nA\t1\n", id="a-table-without-ids"),
+        pytest.param("x.txt", "A.txt\tscore: 1.0000\nB.txt\tscore: nan\n", id="comet-score --quiet"),
         pytest.param("x.tsv", table("system language_pair score|B en-de |A en-de 1|A en-zh 9"), id="of-several-pairs"),
     ],
 )

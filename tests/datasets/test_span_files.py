@@ -165,6 +165,33 @@ def test_rows_with_spans_beyond_the_text_may_be_left_out(tmp_path):
         assert ratings_of(read_spans(path), segments(TEXT, TEXT), option) == [[], [("", ())]]
 
 
+def mqm(*rows):
+    """An MQM table with a row per (seg_id, rater, target)."""
+    return MQM + "".join(f"A\td\t{row}\t{row}\t{rater}\ts\t{target}\tX\tMinor\t\n" for row, rater, target in rows)
+
+
+EDITED = mqm(
+    ("1", "anna", "el <v>59,2%</v> de la gente"),
+    # anna corrected the text, then marked what was left: only the first of her rows is of the output.
+    ("1", "anna", "el <v>59 %</v> de la gente"),
+    ("2", "anna", "<v>el</v> 59,2% de la gente"),
+    ("1", "ben", "el 59,2% de la <v>gente corregida</v>"),
+)
+
+
+def test_rows_of_an_edited_text_are_refused_or_left_out_and_named(tmp_path):
+    path = written(tmp_path, "x.tsv", EDITED)
+    option = Imported(file=str(path), language_pairs=("en-de",))
+    with pytest.raises(DataError, match=r"line 3: the text 'el 59 % de .* out: explainer\.imported\.extra=ignore"):
+        ratings_of(read_spans(path), segments(TEXT, TEXT), option)
+    with pytest.warns(UserWarning, match=r"2 rows of another text than the segment's left out: line 3, line 5\."):
+        ratings = ratings_of(read_spans(path), segments(TEXT, TEXT), replace(option, extra="ignore"))
+    assert ratings == [
+        [("anna", (ErrorSpan(3, 8, "minor", "X"),))],
+        [("anna", (ErrorSpan(0, 2, "minor", "X"),))],
+    ]
+
+
 def test_what_the_annotation_tool_has_after_the_text_is_an_omission(tmp_path):
     """The word MISSING stands there, and some annotators marked it as they mark words of the text."""
     path = written(tmp_path, "x.csv", [esa(spans=[{"start_i": 20, "end_i": 27, "severity": "major"}])])

@@ -1,11 +1,14 @@
 """The user's own table: every format gives the same segments, every mistake is named with file, row and value."""
 
 import gzip
+import io
 import json
 import math
+import os
 import subprocess
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -119,13 +122,13 @@ MISTAKES = {
     "thousands": ("my.tsv", HEAD + "de-en\ta\tb\t1,000.5\n", ["line 2", "'1,000.5'; write a number like -0.25"]),
     "infinity": ("my.tsv", HEAD + "de-en\ta\tb\t1\nde-en\ta\tb\tinf\n", ["line 3", "'inf'"]),
     "beyond-1e150": ("my.tsv", HEAD + "de-en\ta\tb\t2e150\n", ["line 2", "beyond ±1e+150", "'2e150'"]),
-    "blank-line-inside": ("my.tsv", HEAD + "de-en\ta\tb\t1\n\nde-en\ta\tb\t1\n", ["line 3", "1 fields"]),
+    "row-cut-short": ("my.tsv", HEAD + "de-en\ta\tb\t1\n\nde-en\ta\tb\n", ["line 4", "3 fields"]),
     "needed-column-twice": ("my.tsv", TSV[:-1] + "\tscore\na\tb\t1\t2\n", ["'score' is there 2 times"]),
     "no-ground-truth": ("my.tsv", "hypothesis\tscore\na\t1\n", ["no column for source or reference"]),
     "no-score-in-a-list": ("my.tsv", TSV[:-1] + "\tmqm\na\tb\t1\t\n", ["'mqm' holds no score", "leave it out"]),
     "id-twice": ("my.tsv", f"id\t{TSV}" + "x\ta\tb\t1\n" * 2, ["segments 1 and 2 are both 'x'; every segment needs"]),
     "pair-that-names-no-file": ("my.tsv", HEAD + "a/..\ta\tb\t1\n", ["line 2", "'a/..' cannot be part"]),
-    "not-utf8": ("my.tsv", TSV.encode() + b"M\xfcller\tb\t1\n", ["line 2", "0xfc"]),
+    "not-utf8": ("my.tsv", TSV.encode() + b"M\xfcller\tb\t1\n", ["line 2", "0xfc", "dataset.tabular.encoding=cp1252"]),
     "not-utf8-behind-a-mark": ("my.tsv", b"\xef\xbb\xbf" + TSV.encode() + b"M\xfcller\tb\t1\n", ["line 2", "0xfc"]),
     "csv-open-quote": ("my.csv", CSV + '"a,b,1\n', ["line 2"]),
     "jsonl-broken": ("my.jsonl", '{"source": "a"\n', ["line 1", "not a JSON object"]),
@@ -136,7 +139,8 @@ MISTAKES = {
     "half-a-character": ("my.jsonl", record(source="a\ud800"), ["line 1", "'source' holds half of a character"]),
     "tsv-called-jsonl": ("my.jsonl", tsv(), ["line 1", ".tsv or .csv"]),
     "tsv-old-mac": ("my.tsv", tsv(end="\r"), ["no rows", "ended by LF"]),
-    "utf-16": ("my.tsv", tsv().encode("utf-16"), ["line 1", "another encoding", "as UTF-8"]),
+    "utf-16": ("my.tsv", tsv().encode("utf-16-le"), ["line 1", "another encoding", "tabular.encoding=utf-16-le"]),
+    "utf-16-be": ("my.tsv", tsv().encode("utf-16-be"), ["line 1", "another encoding", "tabular.encoding=utf-16-be"]),
     "nul": ("my.tsv", tsv().replace("hi", "h\0i"), ["line 2", "0x00"]),
     "gz-cut-short": ("my.tsv.gz", gzip.compress(tsv().encode() * 99)[:60], ["damaged gzip"]),
     "parquet-damaged": ("my.parquet", b"PAR1 not really", ["not a readable Parquet"]),
@@ -156,7 +160,14 @@ def test_mistakes_are_named_with_file_row_and_value(read, name, content, words):
     [
         pytest.param({"language_pairs": ["de-en", "cs-en"]}, "no language_pair column", id="two-pairs-told"),
         pytest.param({"path": None}, r"dataset\.tabular\.path is not set", id="no-path"),
-        pytest.param({"path": "my.xlsx"}, "must end in", id="another-format"),
+        pytest.param({"path": "my.txt"}, "must end in", id="another-format"),
+        pytest.param({"path": "my.tmx"}, "export source and target from it as .tsv", id="translation-memory"),
+        pytest.param({"path": "my.SDLXLIFF"}, "XLIFF has no human scores; export", id="xliff"),
+        pytest.param({"path": "my.ods"}, "save the workbook as .xlsx", id="another-workbook"),
+        pytest.param({"encoding": "cp12520"}, "tabular.encoding=cp12520: unknown encoding; write", id="encoding"),
+        pytest.param({"encoding": "hex"}, "tabular.encoding=hex: unknown encoding; write", id="a-codec-of-no-text"),
+        pytest.param({"skip_rows": 9}, "the file is empty", id="all-rows-skipped"),
+        pytest.param({"skip_rows": -1}, "skip_rows: expected a number at least 0, got -1", id="negative-skip-rows"),
         pytest.param({"path": "not.tsv"}, r"no file not\.tsv \(looked in", id="no-file"),
         pytest.param({"path": "a\0b.tsv"}, "no file a", id="nul-in-the-name"),
         pytest.param({"path": "x" * 5000 + ".tsv"}, "no file xxx", id="a-name-too-long"),
@@ -171,7 +182,7 @@ def test_mistakes_are_named_with_file_row_and_value(read, name, content, words):
 def test_settings_that_cannot_be_are_refused(write, reader, tmp_path, monkeypatch, settings, reason):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder.tsv").mkdir()
-    for name in ("my.tsv", "my.xlsx"):
+    for name in ("my.tsv", "my.txt", "my.tmx", "my.SDLXLIFF", "my.ods"):
         write(name, "source\thypothesis\tscore\na\tb\t1\n")
     with pytest.raises((ConfigError, DataError), match=reason):
         reader("tabular", **{"path": "my.tsv", **settings}).pairs(tmp_path)
@@ -206,16 +217,15 @@ def test_what_is_too_large_or_unpacks_to_too_much_is_refused(write, reader, tmp_
 
 
 HEADERS = {
-    "src\tmt\tDA\tlp": [
-        "no column for hypothesis, score, source or reference among src, mt, DA, lp.",
-        *(f"dataset.tabular.columns.{way}" for way in ("source=src", "hypothesis=mt", "score=DA", "language_pair=lp")),
+    "Tee\tMilch\tKaffee": [
+        "no column for hypothesis, score, source or reference among Tee, Milch, Kaffee.",
+        *(f"dataset.tabular.columns.{role}=NAME" for role in ("hypothesis", "score", "source")),
     ],
-    "source\thyp\tKaffee": ["dataset.tabular.columns.hypothesis=hyp", "dataset.tabular.columns.score=NAME"],
-    "Source\tHypothesis\tScore ": ["columns.source=Source", "dataset.tabular.columns.score=Score"],
+    "source\thyp\tKaffee": ["no column for score among", "dataset.tabular.columns.score=NAME"],
 }
 
 
-@pytest.mark.parametrize(("header", "words"), HEADERS.items(), ids=["usual", "one-unknown", "other-case"])
+@pytest.mark.parametrize(("header", "words"), HEADERS.items(), ids=["no-usual-name", "one-unknown"])
 def test_all_missing_roles_in_one_message(read, header, words):
     with pytest.raises(DataError) as error:
         read(f"{header}\n" + "x\t" * header.count("\t") + "1\n", language_pairs=["de-en"])
@@ -281,6 +291,34 @@ def test_a_changed_file_is_read_again(write, reader, tmp_path):
     assert table.pairs(tmp_path) == ("fr-en",)
 
 
+@pytest.mark.parametrize("name", ["my.tsv", "my.csv", "my.jsonl", "my.parquet"])
+def test_a_table_rewritten_in_place_is_read_again_whatever_size_and_time_say(reader, tmp_path, name):
+    """It gave the old human scores: 5 for 7."""
+    path = tmp_path / name
+    table = reader("tabular", path=str(path))
+    read = []
+    state = None
+    for score in (5, 7, 5):
+        rows = pd.DataFrame({"source": ["a", "b"], "hypothesis": ["c", "d"], "score": [score, 1]})
+        if name == "my.parquet":
+            # Not compressed: each score takes as many bytes.
+            content = io.BytesIO()
+            rows.to_parquet(content, compression=None)
+            text = content.getvalue()
+        elif name == "my.jsonl":
+            text = rows.to_json(orient="records", lines=True).encode()
+        else:
+            text = rows.to_csv(index=False, sep="\t" if name == "my.tsv" else ",").encode()
+        with path.open("r+b" if path.exists() else "wb") as file:
+            file.write(text)
+        if state is not None:
+            os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
+            assert (path.stat().st_size, path.stat().st_ino) == (state.st_size, state.st_ino)
+        state = path.stat()
+        read.append(table.read(tmp_path, "none").human_scores[0])
+    assert read == [5, 7, 5]
+
+
 def test_a_table_is_checked_once_for_all_language_pairs(write, reader, tmp_path, monkeypatch):
     checked, check = [], tabular.table_rows
     monkeypatch.setattr(tabular, "table_rows", lambda *arguments: checked.append(arguments) or check(*arguments))
@@ -315,7 +353,8 @@ def test_a_wmt_style_table_with_several_human_scores_and_references(read):
     [
         pytest.param("source", [], ("none",), id="nothing names it"),
         pytest.param("source", ["de-en"], ("de-en",), id="told"),
-        pytest.param("lp\tsource", [], "which column names it: .*columns.language_pair=lp", id="a column may name it"),
+        pytest.param("lp\tsource", [], ("a",), id="a column of a usual name"),
+        pytest.param("source", ["de-en", "cs-en"], "which column names it: .*columns.language_pair=NAME", id="several"),
     ],
 )
 def test_a_file_without_a_language_pair(write, reader, tmp_path, header, pairs, expected):

@@ -1,6 +1,7 @@
 """Models: where they are looked for, the message when they are unavailable, and loading them once."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -241,6 +242,27 @@ def test_a_folder_written_again_is_another_model(copied):
     before = content_digest(copied)
     change_config(copied, layer_norm_eps=1e-9)
     assert content_digest(copied) != before
+
+
+def test_weights_written_in_place_are_loaded_again_whatever_size_and_time_say(copied):
+    """The old weights scored under the key of the new content, and stayed in the cache."""
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    file = copied / "model.safetensors"
+    old = load_model("encoder", str(copied), device="cpu")
+    # A copy: the file may be mapped into memory, where the old weights change with it.
+    old_weights = old.network.embeddings.word_embeddings.weight.clone()
+    state = file.stat()
+    before = content_digest(copied)
+    doubled = {name: 2 * weights for name, weights in load_file(file).items()}
+    save_file(doubled, file, {"format": "pt"})
+    os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
+    assert (file.stat().st_size, file.stat().st_mtime_ns) == (state.st_size, state.st_mtime_ns)
+    assert content_digest(copied) != before
+    new = load_model("encoder", str(copied), device="cpu")
+    assert new is not old and load_model("encoder", str(copied), device="cpu") is new
+    assert torch.equal(new.network.embeddings.word_embeddings.weight, 2 * old_weights)
 
 
 @pytest.mark.parametrize(

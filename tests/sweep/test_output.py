@@ -78,13 +78,16 @@ def test_all_files_of_another_configuration_are_kept_in_a_folder_of_their_own(tm
 
 
 @pytest.mark.parametrize("run", ["../../..", "a/b", "", "..", None, 3.5])
-def test_a_stamp_cannot_move_files_out_of_the_folder(tmp_path, run):
-    (tmp_path / "out").mkdir()
+@pytest.mark.parametrize("configuration", ["../a", "a"])
+def test_a_stamp_cannot_move_files_out_of_the_folder(tmp_path, run, configuration):
     folder = OutputFolder(tmp_path / "out")
-    write(tmp_path / "out", "x")
-    (tmp_path / "out" / STAMP).write_text(json.dumps({"fingerprint": run, "files": {"x": [1, 2]}}))
-    assert folder.keep_other("b") == tmp_path / "out" / "previous" / "older"
-    assert (tmp_path / "out" / "previous" / "older" / "x").read_text() == "x"
+    (file,) = write(tmp_path / "out", "x")
+    stamp = {"fingerprint": run, "configuration": configuration, "files": {"x": [1, 2]}, "claimed": []}
+    (tmp_path / "out" / STAMP).write_text(json.dumps(stamp))
+    kept = folder.keep_other("b")
+    (found,) = tmp_path.rglob("x")
+    assert found == (file if kept is None else kept / "x")
+    assert kept is None or kept.parent == tmp_path / "out" / "previous"
 
 
 def test_keys_that_change_where_a_sweep_runs_are_no_other_configuration():
@@ -112,6 +115,54 @@ def test_a_stamp_that_names_files_elsewhere_moves_nothing(tmp_path, name):
     (tmp_path / "out" / STAMP).write_text(json.dumps({"fingerprint": "x", "files": {name: [1, 2]}}))
     assert OutputFolder(tmp_path / "out").move_aside([]) == []
     assert (tmp_path / "outside.txt").read_text() == "mine"
+
+
+RUNS = ["../../..", "..", "a/../..", "/etc", "a\0b", 5, ["x"], {"a": 1}, ""]
+
+
+@pytest.mark.parametrize("run", RUNS, ids=map(repr, RUNS))
+@pytest.mark.parametrize("key", ["fingerprint", "of"])
+def test_a_stamp_whose_run_is_no_name_moves_nothing_over_a_file_outside(tmp_path, run, key):
+    """.bashrc of the folder went over .bashrc two folders above it."""
+    write(tmp_path, ".bashrc", "work/.bashrc", text="mine")
+    write(tmp_path, "work/theirs/.bashrc", text="theirs")
+    (tmp_path / "work" / "theirs" / STAMP).write_text(json.dumps({key: run, "files": {".bashrc": [1, 1]}}))
+    folder = OutputFolder(tmp_path / "work" / "theirs")
+    folder.claim([])
+    folder.move_aside([])
+    assert [(tmp_path / place).read_text() for place in (".bashrc", "work/.bashrc")] == ["mine", "mine"]
+    left = {path.relative_to(tmp_path).parts[:2] for path in tmp_path.rglob("*") if path.is_file()}
+    assert left == {(".bashrc",), ("work", ".bashrc"), ("work", "theirs")}
+
+
+LINKS = ["previous", "previous/abcdef01", "previous/abcdef01/tables"]
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_a_link_leads_no_file_of_an_earlier_run_out_of_the_folder(tmp_path, link):
+    """It is found before hours of work, and again where the files are moved."""
+    write(tmp_path, "home/tables/x", "home/abcdef01/tables/x", "home/x", text="mine")
+    write(tmp_path, "theirs/tables/x", text="theirs")
+    stamp = {"fingerprint": "abcdef0123", "files": {"tables/x": [1, 1]}}
+    (tmp_path / "theirs" / STAMP).write_text(json.dumps(stamp))
+    (tmp_path / "theirs" / link).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / "theirs" / link).symlink_to(tmp_path / "home")
+    folder = OutputFolder(tmp_path / "theirs")
+    for act in (folder.claim, folder.move_aside):
+        with pytest.raises(StoreError, match="leads out of .*theirs; choose another folder, or remove the link"):
+            act([])
+    assert {path.read_text() for path in (tmp_path / "home").rglob("x")} == {"mine"}
+
+
+def test_nothing_is_written_through_a_link_out_of_the_folder(tmp_path):
+    write(tmp_path, "home/x", text="mine")
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs" / "tables").symlink_to(tmp_path / "home")
+    with pytest.raises(StoreError, match="leads out of"):
+        OutputFolder(tmp_path / "theirs").claim([tmp_path / "theirs" / "tables" / "new.parquet"])
+    assert [path.name for path in (tmp_path / "home").iterdir()] == ["x"]
+    (tmp_path / "link").symlink_to(tmp_path / "home")  # the folder itself may be a link
+    OutputFolder(tmp_path / "link").claim([tmp_path / "link" / "grid.parquet"])
 
 
 def test_a_file_in_the_way_is_named_with_the_way_out(tmp_path):

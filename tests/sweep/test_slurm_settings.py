@@ -31,6 +31,9 @@ REFUSED = {
     "no job": ({"jobs": 0}, r"executor\.jobs and executor\.gpus are both 0; ask for one job"),
     "memory without a unit": ({"memory": "16"}, r"executor\.memory: '16' is not an amount .* as 500MB, 16GB"),
     "devices": ({"devices": ["cuda:0"]}, r"executor\.devices: SLURM hands out devices; write executor\.gpus=N"),
+    "a folder with a command": ({"log_dir": "x\ntouch RAN"}, r"executor\.log_dir: 'x\\ntouch RAN' is not one line"),
+    "a walltime with a command": ({"walltime": "01:00\rx"}, r"executor\.walltime: .* is not one line"),
+    "a directive with a command": ({"directives": ["--qos=x", "-o x\nx"]}, r"executor\.directives: .* is not one line"),
     "a name of its own": ({"directives": ["--job-name=x"]}, r"the sweep names its jobs, and finds them by it"),
 }
 

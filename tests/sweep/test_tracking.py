@@ -1,5 +1,6 @@
 """What is tracked of a sweep: every correlation once, whatever is repeated or interrupted."""
 
+import contextlib
 import dataclasses
 import itertools
 import json
@@ -21,11 +22,12 @@ from started import free_port, wait_for, wait_until_alone
 from tracked import CONFIG, CURVES, HEADLINE, SCALARS, address, client, n_points, runs_of, started, track
 
 from bmx_grid.core.configure import build, load_option
+from bmx_grid.core.errors import StoreError
 from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.grid_surface import metric_alone
 from bmx_grid.evaluations.verdicts import DISTANCE
 from bmx_grid.sweep.mlflow_runs import parameters, points, source_tags, sweep_identity
-from bmx_grid.sweep.mlflow_store import insert_points
+from bmx_grid.sweep.mlflow_store import check_artifact, insert_points
 from bmx_grid.sweep.mlflow_view import pages, server_command
 from bmx_grid.sweep.results import Spent, write_parquet
 from bmx_grid.sweep.settings import Refused
@@ -310,6 +312,78 @@ def test_numbers_and_files_of_the_analysis_are_the_sweeps_and_updated_not_double
     assert sorted(listed) == ["report.html", "tables", "tables/ridge.csv", "tables/ridge.parquet"]
     csv_file = mlflow_artifact(folder, parent, "tables/ridge.csv")
     assert csv_file.read_text() == "name,coefficient\nchrf,0.5\n", "pages show it"
+
+
+def headline(folder):
+    """A sweep with two files is tracked."""
+    (folder / "tables").mkdir(exist_ok=True)
+    (folder / ".bashrc").write_text("theirs")
+    write_parquet(pa.table({"name": ["chrf"]}), folder / "tables" / "ridge.parquet")
+    tracker = started(folder)
+    tracker.headline({"mean_gain": 0.3}, "", [folder / "tables" / "ridge.parquet", folder / ".bashrc"], ())
+    tracker.finish([])
+    return tracker
+
+
+STORES = {
+    "a run's folder": "UPDATE runs SET artifact_uri = '{home}'",
+    "a run's folder as an address": "UPDATE runs SET artifact_uri = 'file://{home}'",
+    "a way out of its folder": "UPDATE runs SET artifact_uri = artifact_uri || '/../../../../../home'",
+    "a link": None,
+    "a link for all": None,
+    "a link for a file": None,
+    "a store elsewhere": "UPDATE runs SET artifact_uri = 's3://theirs/x'",
+    "a server": "UPDATE runs SET artifact_uri = 'http://127.0.0.1:1/x'",
+}
+
+
+@pytest.mark.parametrize("kind", STORES)
+def test_a_database_of_somebody_else_chooses_no_folder(kind, folder, tmp_path, monkeypatch):
+    """It said where artifacts go, and a file of the user's was overwritten."""
+    headline(folder)
+    home = tmp_path / "home"  # below the database's folder, but not its own
+    (home / "tables").mkdir(parents=True)
+    (home / ".bashrc").write_text("mine")
+    monkeypatch.chdir(tmp_path)
+    (parent,), _ = runs_of(folder)
+    artifacts = Path(urlsplit(parent.info.artifact_uri).path)
+    if kind == "a link":
+        shutil.rmtree(artifacts)
+        artifacts.symlink_to(home)
+    elif kind == "a link for all":
+        shutil.move(tmp_path / "mlruns", tmp_path / "theirs")
+        (tmp_path / "mlruns").symlink_to(home)
+    elif kind == "a link for a file":
+        (artifacts / ".bashrc").unlink()
+        (artifacts / ".bashrc").symlink_to(home / ".bashrc")
+    else:
+        database = sqlite3.connect(address(folder).removeprefix("sqlite:///"))
+        with contextlib.closing(database), database:
+            database.execute(STORES[kind].format(home=home))
+    with pytest.warns(
+        UserWarning, match=r"its artifacts would go to .*, not below .*/mlruns.*tracking\.experiment=NAME"
+    ):
+        tracker = headline(folder)
+    assert tracker.failure is None, "numbers are tracked all the same"
+    assert [path.name for path in home.rglob("*") if path.is_file()] == [".bashrc"]
+    assert (home / ".bashrc").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("store", "artifacts", "goes"),
+    [
+        pytest.param("http://HOST:5000", "mlflow-artifacts:/1/a/artifacts", True, id="through the server"),
+        pytest.param("http://HOST:5000", "s3://bucket/1", True, id="to the server's own store"),
+        pytest.param("http://HOST:5000", "/home/me", False, id="a server names a folder here"),
+        pytest.param("http://HOST:5000", "file:///home/me", False, id="as an address"),
+        pytest.param("http://HOST:5000", "./mlruns/1/a/artifacts", True, id="MLflow's own folder"),
+        pytest.param("postgresql://HOST/x", "./mlruns/../../x", False, id="and out of it"),
+    ],
+)
+def test_a_server_chooses_no_folder_here_but_mlflows_own(store, artifacts, goes, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with contextlib.nullcontext() if goes else pytest.raises(StoreError, match="its artifacts would go to"):
+        check_artifact(store, artifacts, "report.html")
 
 
 def mlflow_artifact(folder, run, path):

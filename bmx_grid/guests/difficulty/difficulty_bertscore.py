@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from bmx_grid.core.errors import ConfigError
-from bmx_grid.core.identity import identity, runtime
+from bmx_grid.core.identity import digest, identity, runtime
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.core.wording import counted
 from bmx_grid.guests.difficulty.system_outputs import SystemOutputs, outputs_of
@@ -156,7 +156,7 @@ class DifficultyBertScore(BertScore):
                 "sweep it is fitted on the systems of the data set.",
                 stacklevel=2,
             )
-        prepared = _prepared(self)
+        prepared = _prepared(self, digest(self.fingerprint()))
         pairs = pairs_of(items, self.ground_truth)
         segments = [prepared.rows(*pair) for pair in pairs]
         matches: Mapping[Pair, Match] = {}
@@ -221,7 +221,7 @@ class DifficultyBertScore(BertScore):
         """
         if self.outputs is None:
             raise ConfigError("difficulty-aware BERTScore has not been fitted, so that nothing is known of difficulty.")
-        prepared = _prepared(self)
+        prepared = _prepared(self, digest(self.fingerprint()))
         for reference in references:
             # The dictionary has defaults: to look up an unknown reference would add it.
             if reference not in prepared.of_reference:
@@ -244,9 +244,11 @@ class _Prepared:
     Where the reference is none of theirs, because it was perturbed, the pair belongs to the segments with its
     hypothesis; of several references, or of all where the hypothesis was perturbed as well, to that which shares most
     words with it (the shorter one of two, then the first in alphabetical order). None where no word is shared.
+
+    fingerprint: of the metric, by which this is kept: the model's folder may be overwritten.
     """
 
-    def __init__(self, metric: DifficultyBertScore) -> None:
+    def __init__(self, metric: DifficultyBertScore, fingerprint: str) -> None:
         self._metric = metric
         self._outputs = metric.outputs or SystemOutputs("")
         self._matches: dict[Pair, Match] = {}

@@ -6,9 +6,9 @@ import contextlib
 import json
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from bmx_grid.core.configure import folder_path
 from bmx_grid.core.errors import UnavailableError
 from bmx_grid.guests.judge.prompts import Answer, Messages
 from bmx_grid.words.perturbation import Item
@@ -30,7 +30,7 @@ def answers_database(answers: str | None) -> Iterator[sqlite3.Connection]:
 
     Raises UnavailableError where it cannot be used.
     """
-    folder = Path(answers or "").expanduser()
+    folder = folder_path(answers or ".", "answers")
     file = ":memory:" if answers is None else folder / FILE
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -54,7 +54,7 @@ def kept_before(answers: str | None, key: str) -> Answer | None:
     """The same of a folder that may not be there, and is not made."""
     if answers is None:
         return None
-    file = Path(answers).expanduser() / FILE
+    file = folder_path(answers, "answers") / FILE
     if not file.is_file():
         return None
     with answers_database(answers) as database:

@@ -25,6 +25,7 @@ from urllib.parse import urlsplit
 from bmx_grid.core.errors import ConfigError, UnavailableError, shown, unknown
 from bmx_grid.core.identity import Component, digest, identity, runtime
 from bmx_grid.core.servers import KEY_VARIABLE, UNREAD, check_address, is_dry, is_of_this_machine
+from bmx_grid.core.storage import Address, place
 from bmx_grid.guests.judge.client import awaited, limited_client
 from bmx_grid.guests.judge.kept_answers import (
     Exchange,
@@ -87,7 +88,7 @@ class ServedModel(Component):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_address(self.base_url)
-        if self.answers is not None and "://" in self.answers:
+        if self.answers is not None and isinstance(place(self.answers, "answers"), Address):
             raise ConfigError(f"answers: {self.answers} is no folder of this machine; write answers=FOLDER.")
         self.template.check()
 

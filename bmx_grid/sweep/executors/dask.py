@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 from bmx_grid.core.errors import BmxError, ConfigError, UnavailableError
 from bmx_grid.core.identity import runtime
 from bmx_grid.core.stopping import uninterrupted, without_interrupts
+from bmx_grid.core.storage import place
 from bmx_grid.sweep.executors.base import KEPT, Executor, Lane, WorkerLost, Workers
 
 DEVICE = "device"  # what workers that hold a device declare as a resource
@@ -44,10 +45,8 @@ class OnDask(Executor):
                 f"executor={self.OPTION} needs packages that are not installed: in a checkout, pip install "
                 f"'.[{self.OPTION}]'."
             )
-        if self.cache_dir is None or "://" in self.cache_dir:
-            return
-        folder = Path(self.cache_dir).expanduser()
-        if not folder.is_absolute():
+        folder = None if self.cache_dir is None else place(self.cache_dir)
+        if isinstance(folder, Path) and not folder.is_absolute():
             raise ConfigError(
                 f"cache_dir={self.cache_dir}: workers on other machines would take it for a folder of their own; write "
                 f"the whole path of a folder that all machines share: cache_dir={folder.absolute()}."

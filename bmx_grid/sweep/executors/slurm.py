@@ -14,10 +14,10 @@ import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
-from bmx_grid.core.errors import ConfigError, UnavailableError
+from bmx_grid.core.configure import folder_path
+from bmx_grid.core.errors import ConfigError, UnavailableError, shown
 from bmx_grid.core.identity import runtime
 from bmx_grid.core.stopping import uninterrupted, without_interrupts
 from bmx_grid.models.loading import ASSIGNED
@@ -32,6 +32,19 @@ ASK_SECONDS = 10.0  # between two questions to SLURM about its queue, which all 
 ANSWER_SECONDS = 30.0  # for a command of SLURM to answer
 CONNECT_SECONDS = 30.0
 WAY_OUT = "see why with `squeue`, and run the same command again, or ask for less (executor.memory, executor.walltime)"
+# Keys whose values are parts of a line of the job script.
+LINES = (
+    "memory",
+    "walltime",
+    "queue",
+    "account",
+    "gpu_queue",
+    "gpu_type",
+    "directives",
+    "python",
+    "interface",
+    "log_dir",
+)
 _MEMORY = re.compile(r"[1-9]\d*(\.\d+)? ?[kKMGT](i?B)?")
 
 
@@ -78,6 +91,10 @@ class Slurm(OnDask):
             )
         if self.devices is not None:
             raise ConfigError("executor.devices: SLURM hands out devices; write executor.gpus=N for N of them.")
+        for name in LINES:
+            # A further line would be a command, which a folder named by a file could bring.
+            if any(not text.isprintable() for text in _texts(getattr(self, name))):
+                raise ConfigError(f"executor.{name}: {shown(getattr(self, name))} is not one line; write one line.")
         for line in self.directives:
             if line.startswith(("-J", "--job-name")):
                 raise ConfigError(
@@ -120,6 +137,9 @@ class Slurm(OnDask):
         threads = self.cores if has_device else 1
         # What the user's prologue or environment sets stays.
         shares = [f'export {name}="${{{name}:-{threads}}}"' for name in THREADS]
+        log_dir = None
+        if self.log_dir is not None:
+            log_dir = str(folder_path(self.log_dir, "executor.log_dir").absolute())
         options: dict[str, Any] = {
             "job_name": name,
             "queue": (self.gpu_queue or self.queue) if has_device else self.queue,
@@ -134,7 +154,7 @@ class Slurm(OnDask):
             "worker_extra_args": ["--no-dashboard"],
             "job_extra_directives": list(self.directives),
             "job_script_prologue": [*self.prologue, *shares],
-            "log_directory": None if self.log_dir is None else str(Path(self.log_dir).expanduser().absolute()),
+            "log_directory": log_dir,
             # the address is that of its HTTP server, which warns when the usual port is taken
             "scheduler_options": {"port": 0, "dashboard": False, "dashboard_address": "127.0.0.1:0"},
         }
@@ -216,6 +236,13 @@ class _Jobs(Cluster):
                 f"printed is in executor.log_dir ({self._options.log_dir}). {KEPT}: check executor.python, "
                 "executor.prologue, executor.memory and executor.walltime, and run the same command."
             )
+
+
+def _texts(value: str | tuple[str, ...] | None) -> tuple[str, ...]:
+    """The texts that a key holds: none, one or several."""
+    if value is None:
+        return ()
+    return (value,) if isinstance(value, str) else value
 
 
 def _cluster_class() -> Any:

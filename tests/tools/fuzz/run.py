@@ -36,6 +36,7 @@ from tools.fuzz import (  # noqa: E402
     components,
     models,
     overrides,
+    people,
     scores,
     signals,
     sweeps,
@@ -149,6 +150,7 @@ def of_signals(seed: int, numbers: range, folder: Path) -> Iterator[tuple[int, s
 KINDS = {
     "overrides": of_overrides,
     "tables": partial(of_files, tables),
+    "people": partial(of_files, people),
     "archives": partial(of_files, archives),
     "scores": partial(of_files, scores),
     "trees": partial(of_files, trees),

@@ -167,6 +167,33 @@ def as_column(rows: Rows) -> bytes:
     return "".join(f"{row.get('score', '')}\n" for row in own).encode(errors="surrogatepass")
 
 
+def as_rows(rows: Rows) -> bytes:
+    """One score per row of the data set, system by system."""
+    own = sorted(_one_pair(rows), key=lambda row: str(row.get("system", "")))
+    return "".join(f"{row.get('score', '')}\n" for row in own).encode(errors="surrogatepass")
+
+
+def as_comet(rows: Rows) -> bytes:
+    """comet-score: all files of a segment, then the next one, then the means."""
+    own = sorted(_one_pair(rows), key=lambda row: str(row.get("id", "")))
+    lines = []
+    for row in own:
+        score = row.get("score", "")
+        shown = f"{score:.4f}" if isinstance(score, float) else score
+        lines.append(f"out/{row.get('system', '')}.txt\tSegment {row.get('id', '')}\tscore: {shown}\n")
+    for system in SYSTEMS:
+        lines.append(f"out/{system}.txt\tscore: 0.5000\n")
+    return "".join(lines).encode(errors="surrogatepass")
+
+
+def as_comet_json(rows: Rows) -> bytes:
+    """comet-score --to_json."""
+    files: dict[str, list[dict[str, Any]]] = {}
+    for row in _one_pair(rows):
+        files.setdefault(f"{row.get('system', '')}.txt", []).append({"mt": "h", "COMET": row.get("score")})
+    return json.dumps(files, indent=4).encode()
+
+
 LAYOUTS: dict[str, Callable[[Rows], bytes]] = {
     ".tsv": as_tsv,
     ".csv": as_csv,
@@ -177,6 +204,9 @@ LAYOUTS: dict[str, Callable[[Rows], bytes]] = {
     "-predictions.txt": as_submission,
     "-sentence.submission": as_submission,
     ".scores": as_column,
+    "-rows": as_rows,
+    "-comet.out": as_comet,
+    "-comet.json": as_comet_json,
 }
 ODD_NAMES = [*LAYOUTS, ".domain.score", ".txt", ".tsv.gz", ".seg.score.gz", ".score", ""]
 

@@ -1,0 +1,307 @@
+"""Rows of a table as segments: a row is an output, a rating of one, or a source with the outputs of several systems."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+
+from bmx_grid.core.errors import ConfigError, DataError, unknown
+from bmx_grid.core.ragged import Floats
+from bmx_grid.core.storage import check_name
+from bmx_grid.core.wording import counted
+from bmx_grid.datasets.lines import Decimal, parse_numbers
+from bmx_grid.datasets.long_ratings import grouped, mean_ratings, ratings_by_output
+from bmx_grid.datasets.segments import NO_PAIR, Judgements, Segment, SegmentSet
+from bmx_grid.datasets.table_file import TableFile
+from bmx_grid.datasets.table_roles import Roles, has_rating_columns
+from bmx_grid.datasets.table_values import is_gap, read_names, read_texts
+
+UNRATED = "leave it empty for an unrated segment"
+NAMES = ("language_pair", "id", "system", "document", "domain", "rater")
+# The human score of columns that are no score by themselves: ratings, or those of one system each.
+SCORE = "score"
+
+# Role -> the value of each row.
+Values = dict[str, list[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class TableRows:
+    """The segments of a table.
+
+    by_pair: language pair -> of each segment the number of its row from 0, of several ratings the first.
+    repeated: of a row that is a further rating, the first one's.
+    segments: makes the segments of a pair, of the name of the data set and the pair.
+    """
+
+    by_pair: Mapping[str, list[int]]
+    repeated: Mapping[int, int]
+    segments: Callable[[str, str], SegmentSet]
+
+
+def table_rows(table: TableFile, roles: Roles, pairs: Sequence[str], key: str, decimal: Decimal = ".") -> TableRows:
+    """The segments of a table by language pair, in order of appearance.
+
+    Args:
+        table: an opened table. Its rows without any value in a role are skipped; a warning counts them.
+        roles: role -> columns, as `roles_of_table`.
+        pairs: those to be checked; without a column of language pairs the one of all rows.
+        key: the key of these settings, for the advice in messages.
+        decimal: the decimal sign of scores that are texts.
+
+    Raises:
+        DataError: names the row of what cannot be used.
+        ConfigError: language pairs are not there.
+    """
+    filled, numbers = _filled_part(table, roles)
+    texts = _read_roles(filled, roles)
+    if "language_pair" in texts:
+        pair_of_row = texts.pop("language_pair")
+    else:
+        pair_of_row = [_only_pair(table, pairs, key)] * len(filled)
+    rows_of_pair = _rows_by_pair(filled, pair_of_row, pairs)
+    # Scores are read where they are used: those of other pairs may be anything.
+    used: list[int] = []
+    for pair in pairs or rows_of_pair:
+        used += rows_of_pair[pair]
+    used.sort()
+    scores, raters = _read_scores(filled, roles, used, decimal, key)
+    _check_quotes(table, texts)
+    systems = roles["hypothesis"]
+    if len(systems) > 1:
+        texts, scores = _one_row_per_system(texts, scores, systems)
+        rows_of_pair = {pair: _rows_of_systems(rows, len(systems)) for pair, rows in rows_of_pair.items()}
+    # Row numbers count outputs from here on.
+    number_of = np.repeat(np.asarray(numbers, dtype=np.intp), len(systems)).tolist()
+    groups_of_pair: dict[str, list[list[int]]] = {}
+    if "rater" in texts:
+
+        def place(row: int) -> str:
+            return table.place(number_of[row])
+
+        for pair in pairs or rows_of_pair:
+            groups = grouped(rows_of_pair[pair], texts, str(table.path), place)
+            if len(groups) < len(rows_of_pair[pair]):
+                groups_of_pair[pair] = groups
+                rows_of_pair[pair] = [min(group) for group in groups]
+    _warn_of_ratings(table, groups_of_pair)
+
+    def segments(dataset: str, pair: str) -> SegmentSet:
+        rows = rows_of_pair[pair]
+        groups = groups_of_pair.get(pair)
+        segments_of_rows = _segments(rows, texts, groups)
+        judgements = _judgements(rows, groups, scores, raters)
+        return SegmentSet(dataset, pair, segments_of_rows, judgements, str(table.path))
+
+    by_pair = {pair: [number_of[row] for row in rows] for pair, rows in rows_of_pair.items()}
+    repeated = {}
+    for groups in groups_of_pair.values():
+        for group in groups:
+            first = min(group)
+            repeated.update({number_of[row]: number_of[first] for row in group if row != first})
+    return TableRows(by_pair, repeated, segments)
+
+
+def _rows_of_systems(rows: Sequence[int], n_systems: int) -> list[int]:
+    """The numbers of the outputs of these rows."""
+    return [row * n_systems + system for row in rows for system in range(n_systems)]
+
+
+def _filled_part(table: TableFile, roles: Roles) -> tuple[TableFile, Sequence[int]]:
+    """The columns of these roles in the rows that have any value in them, and the numbers of these rows."""
+    names = [name for columns in roles.values() for name in columns]
+    # Each column once, though it may have two roles.
+    columns = table.take(dict.fromkeys(names))
+    numbers: Sequence[int] = range(len(table))
+    hypothesis = columns[roles["hypothesis"][0]]
+    # Nearly all rows have a hypothesis, so that one column tells them.
+    doubtful = [row for row, value in enumerate(hypothesis) if is_gap(value)]
+    empty = {row for row in doubtful if all(_is_blank(values[row]) for values in columns.values())}
+    if empty:
+        numbers = [row for row in range(len(table)) if row not in empty]
+        columns = {name: [values[row] for row in numbers] for name, values in columns.items()}
+    n_empty = len(empty) + table.empty_rows
+    if n_empty:
+        warnings.warn(f"{table.path}: {counted(n_empty, 'empty row')} skipped.", stacklevel=2)
+    if not numbers:
+        raise DataError(f"{table.path}: all rows are empty; write one row per segment.")
+
+    def place(row: int) -> str:
+        return table.place(numbers[row])
+
+    return TableFile(table.path, list(columns), len(numbers), columns.__getitem__, place), numbers
+
+
+def _is_blank(value: Any) -> bool:
+    return is_gap(value) or (isinstance(value, str) and not value.strip())
+
+
+def _read_roles(table: TableFile, roles: Roles) -> Values:
+    """The values of all roles but the scores; of further references and hypotheses a list per row."""
+    texts: Values = {}
+    for role, names in roles.items():
+        if role == "score" or (role == "rater" and has_rating_columns(roles)):
+            continue
+        columns = table.take(names)
+        if role in NAMES:
+            texts[role] = list(read_names(columns[names[0]], role, names[0], table))
+            continue
+        first, *further = names
+        texts[role] = read_texts(columns[first], first, table)
+        if not further:
+            continue
+        is_reference = role == "reference"
+        lists = [read_texts(columns[name], name, table, optional=is_reference) for name in further]
+        # Further references may be missing; a hypothesis is empty then.
+        if is_reference:
+            rows = zip(*lists, strict=True)
+            texts["further_references"] = [tuple(text for text in row if text is not None) for row in rows]
+        else:
+            texts[role] = list(zip(texts[role], *lists, strict=True))
+    return texts
+
+
+def _only_pair(table: TableFile, pairs: Sequence[str], key: str) -> str:
+    """The language pair of a table that has no column of it, NO_PAIR if nothing names it.
+
+    Raises ConfigError for several pairs.
+    """
+    if len(pairs) > 1:
+        raise ConfigError(
+            f"{table.path} has no language_pair column: say which pair the file is of "
+            f"({key}.language_pairs=[de-en]), or which column names it: {key}.columns.language_pair=NAME"
+        )
+    return pairs[0] if pairs else NO_PAIR
+
+
+def _rows_by_pair(table: TableFile, pair_of_row: Sequence[Any], pairs: Sequence[str]) -> dict[str, list[int]]:
+    """The rows of each language pair, in order of appearance. Raises ConfigError where one of `pairs` has none."""
+    by_pair: dict[str, list[int]] = {}
+    for row, pair in enumerate(pair_of_row):
+        # Checked where it is first seen: a name becomes part of file names.
+        if pair not in by_pair:
+            check_name("language pair", str(pair), table.where(row))
+        by_pair.setdefault(str(pair), []).append(row)
+    for pair in pairs:
+        if pair not in by_pair:
+            raise ConfigError(f"{table.path}: " + unknown("language pair", pair, by_pair))
+    return by_pair
+
+
+def _read_scores(
+    table: TableFile, roles: Roles, used: Sequence[int], decimal: Decimal, key: str
+) -> tuple[dict[str, Floats], dict[str, Floats]]:
+    """float64[rows] of each human score, NaN for unrated segments and rows that are not used; and float64[rows, raters]
+    of the score that columns of ratings are of."""
+
+    def where(place: int) -> str:
+        return table.where(used[place])
+
+    def read(name: str) -> Floats:
+        values = table.take([name])[name]
+        written = [values[row] for row in used]
+        numbers = np.full(len(table), np.nan)
+        noun = f"the score in column '{name}'"
+        numbers[used] = parse_numbers(written, where, noun, UNRATED, decimal, f"{key}.decimal=,")
+        return numbers
+
+    scores = {name: read(name) for name in roles.get("score", ())}
+    raters: dict[str, Floats] = {}
+    if has_rating_columns(roles):
+        matrix = np.stack([read(name) for name in roles["rater"]], axis=1)
+        scores = scores or {SCORE: mean_ratings(matrix)}
+        raters[next(iter(scores))] = matrix
+    unrated = [name for name, numbers in scores.items() if np.isnan(numbers).all()]
+    if unrated and len(scores) > 1:
+        raise DataError(f"{table.path}: the column '{unrated[0]}' holds no score in any row; leave it out.")
+    return scores, raters
+
+
+def _one_row_per_system(
+    texts: Values, scores: Mapping[str, Floats], systems: Sequence[str]
+) -> tuple[Values, dict[str, Floats]]:
+    """Rows with a hypothesis and a score per system as rows of one system each, named as its column."""
+    count = len(texts["hypothesis"])
+    by_output: Values = {}
+    if "id" not in texts:
+        # The outputs of one row are of one source.
+        texts = {**texts, "id": [str(row + 1) for row in range(count)]}
+    for role, values in texts.items():
+        if role == "hypothesis":
+            by_output[role] = [text for row in values for text in row]
+        else:
+            by_output[role] = [value for value in values for _ in systems]
+    by_output["system"] = list(systems) * count
+    columns = np.stack(list(scores.values()), axis=1)
+    return by_output, {SCORE: columns.ravel()}
+
+
+def _segments(
+    rows: Sequence[int], texts: Mapping[str, Sequence[Any]], groups: Sequence[Sequence[int]] | None
+) -> tuple[Segment, ...]:
+    """The segments of these rows. texts: role -> values of all rows; groups: all rows of each, if some have several."""
+    by_role: dict[str, Iterable[Any]] = {}
+    for role, values in texts.items():
+        by_role[role] = [values[row] for row in rows]
+    if "id" not in by_role:
+        by_role["id"] = [str(row + 1) for row in rows]
+    if groups is not None:
+        # A mean is nobody's rating.
+        by_role["rater"] = [texts["rater"][group[0]] if len(group) == 1 else None for group in groups]
+    # In the order of the fields, so that `map` makes all segments without a loop in Python.
+    by_field = [by_role.get(field.name, repeat(field.default)) for field in fields(Segment)]
+    return tuple(map(Segment, *by_field))
+
+
+def _judgements(
+    rows: Sequence[int],
+    groups: Sequence[Sequence[int]] | None,
+    scores: Mapping[str, Floats],
+    raters: Mapping[str, Floats],
+) -> Judgements:
+    """The human scores of segments: of several rows the mean, with the single ratings."""
+    if groups is None:
+        scores_of_rows = {name: values[rows] for name, values in scores.items()}
+        raters_of_rows = {name: values[rows] for name, values in raters.items()}
+        return Judgements(scores_of_rows, raters_of_rows)
+    means = {}
+    matrices = {}
+    for name, values in scores.items():
+        matrices[name] = ratings_by_output(groups, values)
+        means[name] = mean_ratings(matrices[name])
+    return Judgements(means, matrices)
+
+
+def _warn_of_ratings(table: TableFile, groups_of_pair: Mapping[str, Sequence[Sequence[int]]]) -> None:
+    groups = [group for groups in groups_of_pair.values() for group in groups]
+    if groups:
+        n_ratings = counted(sum(map(len, groups)), "rating")
+        warnings.warn(
+            f"{table.path}: {n_ratings} of {counted(len(groups), 'output')}; the human score is their mean.",
+            stacklevel=2,
+        )
+
+
+def _check_quotes(table: TableFile, texts: Mapping[str, Sequence[Any]]) -> None:
+    """Warn of quotation marks that pandas and spreadsheets put around texts, which TSV does not take off."""
+    if ".tsv" not in table.path.name.lower():
+        return
+    n_quoted = 0
+    first = ""
+    for role in ("source", "reference", "hypothesis"):
+        for value in texts.get(role, ()):
+            for text in value if isinstance(value, tuple) else (value,):
+                if len(text) > 2 and text[0] == text[-1] == '"' and '""' in text[1:-1]:
+                    n_quoted += 1
+                    first = first or text
+    if n_quoted:
+        warnings.warn(
+            f"{table.path}: {counted(n_quoted, 'text')} between quotation marks with doubled ones inside, as "
+            f"{first[:60]!r}; TSV is read as written, marks included. If a program added them, save the table as .csv.",
+            stacklevel=2,
+        )
