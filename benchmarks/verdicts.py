@@ -5,7 +5,7 @@ python benchmarks/verdicts.py --sets 20 --only "noise"   fewer of them, of those
 
 A sweep has six language pairs of 200 segments, or one, and three boosts: the paper's grid, the share of words without a
 positive attribution, and the mean. "found": in how many sweeps any of the three helps or is informative on the data set
-(on the pair, if there is one), with 95 % limits (Clopper and Pearson). If nothing is planted it must not be above .05 by
+(on the pair, if it is one), with 95 % limits (Clopper and Pearson). If nothing is planted it must not be above .05 by
 more than chance; if a signal is planted it is the power. The other shares are the verdicts on the grid; "partial r" is
 the mean of the boost that gains most, and in brackets what it is with 5,000 segments per pair. "joint" worlds have
 several sizes; "trait" worlds 560 segments, of which people and attributions see the same (tests/planted_texts.py), in
