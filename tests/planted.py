@@ -21,6 +21,7 @@ from bmx_grid.evaluations.grid_surface import GridEvaluation
 from bmx_grid.evaluations.verdicts import Verdict
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.measures.grid import PAPER_W, PowerRange
+from bmx_grid.words.perturbation import Role
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -49,6 +50,8 @@ class World:
     words: int64[n, 2] of source and hypothesis. groups: int64[n] clusters; items: int64[n] sources that several
     systems translate; every segment its own where None. systems: int64[n] which system, one of its own where None.
     blocks: by a name such as "rater" or "domain" int64[n] which one a segment has; empty where the data name none.
+    texts: by role n texts, in place of made-up ones. marks: an attribution for each word of all hypotheses in turn, in
+    place of drawn ones. reads_source: else the metric reads references, which have the first column of words.
     """
 
     score: Floats
@@ -60,6 +63,17 @@ class World:
     items: Ints | None = None
     systems: Ints | None = None
     blocks: Mapping[str, Ints] = field(default_factory=dict)
+    texts: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    marks: Floats | None = None
+    reads_source: bool = True
+
+
+class ReferenceMetric(HashMetric):
+    """The same for references."""
+
+    @property
+    def reads(self) -> tuple[Role, ...]:
+        return ("reference", "hypothesis")
 
 
 def words_of(rng: Rng, n: int) -> Ints:
@@ -208,25 +222,28 @@ def setting(world: World, rng: Rng, pair: str, dataset: str = "planted", prefix:
     groups = np.arange(n) if world.groups is None else world.groups
     items = np.arange(n) if world.items is None else world.items
     systems = np.arange(n) if world.systems is None else world.systems
-    segments = tuple(
-        Segment(
-            str(items[row]),
-            " ".join([f"{dataset}{pair}{row}"] + ["h"] * int(world.words[row, 1] - 1)),
-            source=" ".join([f"{prefix.replace(' ', '')}{groups[row]}"] + ["s"] * int(world.words[row, 0] - 1)),
-            system=str(systems[row]),
-            **{name: str(block[row]) for name, block in world.blocks.items()},
-        )
-        for row in range(n)
-    )
+    truth: Role = "source" if world.reads_source else "reference"
+    segments = []
+    for row in range(n):
+        texts = {
+            "hypothesis": " ".join([f"{dataset}{pair}{row}"] + ["h"] * int(world.words[row, 1] - 1)),
+            truth: " ".join([f"{prefix.replace(' ', '')}{groups[row]}"] + ["s"] * int(world.words[row, 0] - 1)),
+        }
+        texts |= {role: texts_of_role[row] for role, texts_of_role in world.texts.items()}
+        blocks = {name: str(block[row]) for name, block in world.blocks.items()}
+        segments.append(Segment(str(items[row]), system=str(systems[row]), **texts, **blocks))
     sides = []
     for lengths, own_rng in zip(world.words.T, rng.spawn(2), strict=True):
         values = np.repeat(world.level, lengths) + np.repeat(world.width, lengths) * own_rng.normal(size=lengths.sum())
         sides.append(Ragged(values, np.concatenate([[0], np.cumsum(lengths)])))
-    segment_set = SegmentSet(dataset, pair, segments, Judgements({"da": world.human}))
-    scores = AttributionSet(world.score, {"source": sides[0], "hypothesis": sides[1]})
+    if world.marks is not None:
+        sides[1] = Ragged(world.marks, sides[1].offsets)
+    segment_set = SegmentSet(dataset, pair, tuple(segments), Judgements({"da": world.human}))
+    scores = AttributionSet(world.score, {truth: sides[0], "hypothesis": sides[1]})
     labels = [f"{prefix}{group}" for group in groups]
-    items_read = segment_set.items(("source", "hypothesis"))
-    return Finished(segment_set, "hash", "erasure", HashMetric(), Erasure(), items_read, scores, labels)
+    metric = HashMetric() if world.reads_source else ReferenceMetric()
+    items_read = segment_set.items(metric.reads)
+    return Finished(segment_set, "hash", "erasure", metric, Erasure(), items_read, scores, labels)
 
 
 Sweep = Callable[[Rng], list[Finished]]

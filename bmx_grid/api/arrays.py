@@ -87,8 +87,8 @@ class Boosted:
         seed = self._seed
         used = np.isfinite(scores) & np.isfinite(self.base) & np.isfinite(human)
         words = log_words(self.ground_truth.lengths, self.hypothesis.lengths)
-        texts = []
-        unread = []
+        texts: list[list[list[str]]] = []
+        unread: list[list[list[str]]] = []
         for side, texts_of_side in self._texts.items():
             words_of_side = [text.split() for text in texts_of_side]
             (unread if side == UNREAD else texts).append(words_of_side)

@@ -234,7 +234,7 @@ def _lines_of_systems(values: ScoredValues) -> Iterator[str]:
 def _test_line(test: ScoredValues, form: str) -> str:
     pair = f"{visible(test['system'])} minus {visible(test['against'])}"
     p = f"{p_in_words(test['p'])}, for all pairs {number(test['p_holm'], P_VALUE)}"
-    end = "" if test["p_holm"] < LEVEL else ", not established"
+    end = "" if test["p_holm"] < LEVEL else ", not significant"
     return f"{pair}: {_estimate(test, 'difference', form)}, {p}{end}"
 
 

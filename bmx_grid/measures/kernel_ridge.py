@@ -271,7 +271,7 @@ def _alignment_weights(kernels: Sequence[Floats], target: Floats) -> Floats:
     if highest == 0:
         return even
     sharp = (np.array(alignments) / highest) ** SHARPNESS
-    return (even + sharp / sharp.sum()) / 2
+    return np.asarray((even + sharp / sharp.sum()) / 2)
 
 
 def _choose(nuisance: Nuisance, targets: Floats) -> tuple[list[Choice], dict[str, Floats]]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from bmx_grid.core.contents import file_digest
 from bmx_grid.core.errors import UnavailableError
-from bmx_grid.models.packed import file_digest
 
 FLORES = ("flores101", "flores200")  # tokenizers of sacreBLEU
 
@@ -24,8 +24,7 @@ def content_of_model(name: str) -> str | None:
     file, _ = _model_of(name)
     if not file.is_file():
         return None
-    state = file.stat()
-    return file_digest(file, state.st_size, state.st_mtime_ns)[:16]
+    return file_digest(file)[:16]
 
 
 def check_model(name: str) -> None:

@@ -9,7 +9,7 @@ from bmx_grid.analysis import marked_words, regression, side_by_side
 from bmx_grid.evaluations import boost_evidence
 from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.boost_evidence import contrasts, joint_samples, lines_of
-from bmx_grid.evaluations.held_out import Rated
+from bmx_grid.evaluations.held_out import Rated, nuisance_of
 from bmx_grid.measures import annotators, grouped, paired_tests, resampling, systems, word_measures
 from bmx_grid.measures.correlations_of_resamples import resampled_correlations
 from bmx_grid.measures.grid_resampling import GridSample, cross_fit, selection_adjusted
@@ -55,9 +55,11 @@ def over_systems(n_systems, n_clusters):
 def of_a_boost(count):
     """What a boost gains on a language pair: with its interval, and under draws of clusters of all pairs."""
     codes = clusters(count)
-    rated = Rated(X, HUMAN, np.ones((N, 1)), codes, np.arange(N), np.zeros(N, int), codes, np.ones(N, dtype=bool))
-    held = {("boost", "elsewhere"): [Y]}
-    made_contrasts = contrasts("pearson", rated, held)
+    log_words = np.ones((N, 1))
+    nuisance = nuisance_of(X, log_words, [], [], codes)
+    rated = Rated(X, HUMAN, log_words, codes, np.arange(N), nuisance, codes, np.ones(N, dtype=bool))
+    held = {("boost", "elsewhere"): Y}
+    made_contrasts = contrasts("pearson", rated, held, DRAWN["seed"])
     joint = joint_samples([(rated, made_contrasts)], *DRAWN.values())
     return lines_of(("toy", "de-en", "m", "e"), rated, made_contrasts, *DRAWN.values()), list(joint.values())
 

@@ -25,7 +25,7 @@ from bmx_grid.core.configure import build, load_option
 from bmx_grid.core.errors import StoreError
 from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.grid_surface import metric_alone
-from bmx_grid.evaluations.verdicts import DISTANCE
+from bmx_grid.evaluations.verdicts import DISTANCE, LEGEND
 from bmx_grid.sweep.mlflow_runs import parameters, points, source_tags, sweep_identity
 from bmx_grid.sweep.mlflow_store import check_artifact, insert_points
 from bmx_grid.sweep.mlflow_view import pages, server_command
@@ -455,6 +455,7 @@ def test_a_sweep_tracks_its_medians_its_regression_and_the_verdict_on_each_setti
     for run in settings:
         row = judged.loc[run.data.params["language_pair"]]
         assert run.data.tags["verdict"] == row["verdict"]
+        assert f"{row['verdict']}: {LEGEND[row['verdict']]}." in sweep.data.tags["mlflow.note.content"]
         assert run.data.metrics["gain"] == pytest.approx(row["gain"], abs=1e-6)
         assert run.data.metrics["gain low"] <= run.data.metrics["gain"] <= run.data.metrics["gain high"]
 
