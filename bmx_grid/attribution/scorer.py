@@ -13,6 +13,7 @@ import numpy as np
 from bmx_grid.attribution.boosted import BoostedMetric, boosted_by, count_within
 from bmx_grid.attribution.contracts import combined, statistics_of
 from bmx_grid.attribution.explain import Explanation, drawn_with, explain_items, in_parts, texts_at_once
+from bmx_grid.attribution.languages import warn_of_languages
 from bmx_grid.boosts.recipe import Identity, Recipe
 from bmx_grid.core.configure import build, check_seed, convert, load_option, options
 from bmx_grid.core.errors import (
@@ -259,6 +260,7 @@ def make_scorer(
     if language_pair is not None:
         check_pair_of_languages(language_pair)
         built = replace(built, metric=built.metric.of_languages(language_pair))
+        warn_of_languages([(_name_of(metric, type(built.metric).__name__), built.metric, language_pair)])
     if recipe is not None:
         metric_name = _name_of(metric, recipe.metric.name)
         explainer_name = _name_of(explainer, recipe.explainer.name)
