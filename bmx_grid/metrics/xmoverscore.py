@@ -23,7 +23,7 @@ from bmx_grid.models.encoding import lengths_of, tokenize
 from bmx_grid.models.files import check_model, model_identity
 from bmx_grid.models.languages import languages_of
 from bmx_grid.models.loading import LoadedModel, load_model
-from bmx_grid.words.perturbation import Item
+from bmx_grid.words.perturbation import Item, Role
 
 MOST_WEIGHT = 1_000_000
 
