@@ -85,9 +85,10 @@ def load(
     >>> scorer = bmx.load("chrf", explainer="erasure", settings={"metric.lowercase": True})
     >>> scorer.reads
     ('reference', 'hypothesis')
-    >>> scorer.score(["the cat sat"], ["a cat sat"]).round(3)
+    >>> scorer.score(["a cat sat"], references=["the cat sat"]).round(3)
     array([0.536])
-    >>> scorer.explain(["the cat sat"], ["a cat sat"]).explanations[0].attributions["hypothesis"].round(3)
+    >>> scored = scorer.explain(["a cat sat"], references=["the cat sat"])
+    >>> scored.explanations[0].attributions["hypothesis"].round(3)
     array([-0.022,  0.297,  0.297])
 
     metric, explainer: names of options (configs/metric, configs/explainer), objects, or mappings with a `_target_`; a

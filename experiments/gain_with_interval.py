@@ -76,7 +76,7 @@ def _gain(scorer: Any, data_dir: Path, pair: str) -> Gain:
     found = Wmt17(name="wmt17", language_pairs=(pair,), unescape=True).read(data_dir, pair)
     references = [segment.reference for segment in found.segments]
     hypotheses = [segment.hypothesis for segment in found.segments]
-    scored = scorer.explain(references, hypotheses)
+    scored = scorer.explain(hypotheses, references=references)
     human = found.human_scores
     alone = correlate("pearson", scored.base, human)
     low, high = paired_interval(scored.scores, scored.base, human, np.random.default_rng(SEED))

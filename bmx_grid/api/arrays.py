@@ -192,7 +192,7 @@ def boost(
 
     Explanations of a metric's scores go in as they are:
 
-    >>> explained = bmx.load("chrf", "erasure").explain(["the cat sat"] * 2, ["a cat sat", "the cat"])
+    >>> explained = bmx.load("chrf", "erasure").explain(["a cat sat", "the cat"], references=["the cat sat"] * 2)
     >>> bmx.boost(explained.base, explained.explanations, p=-1, w=0.4)
     Boosted(2 segments at w 0.4, p -1, no human scores)
 

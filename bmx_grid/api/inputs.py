@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bmx_grid.attribution.scorer import SURROGATE, Scorer
+from bmx_grid.attribution.scorer import Scorer
+from bmx_grid.attribution.texts import SURROGATE
 from bmx_grid.core.configure import LARGEST_COUNT, check_seed, convert
 from bmx_grid.core.errors import ComponentError, ConfigError, exception_line, shown
 from bmx_grid.core.identity import Component, identity, runtime

@@ -126,6 +126,9 @@ class BoostedMetric(Metric):
     def pretrained(self) -> tuple[tuple[str, str | None], ...]:
         return (*self.metric.pretrained(), *self.explainer.pretrained())
 
+    def known_languages(self, role: Role) -> frozenset[str] | None:
+        return self.metric.known_languages(role)
+
     def check(self) -> None:
         self.metric.check()
         self.explainer.check()

@@ -30,6 +30,12 @@ def check_metric(metric: Metric) -> None:
     _check(metric, "reads", wanted, is_right=is_ordered and "hypothesis" in reads)
     costs = get_args(Cost)
     _check(metric, "cost", " or ".join(costs), is_right=metric.cost in costs)
+    for role in reads:
+        languages = metric.known_languages(role)
+        is_right = languages is None or isinstance(languages, frozenset)
+        if not is_right:
+            name = type(metric).__name__
+            raise ComponentError(f"{name}.known_languages: expected a frozenset or None, got {shown(languages)}.")
     _check_flags(metric, "higher_is_better", "reads_all_references", "may_be_undefined")
 
 

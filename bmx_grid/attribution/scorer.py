@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set, Sized
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +13,8 @@ import numpy as np
 from bmx_grid.attribution.boosted import BoostedMetric, boosted_by, count_within
 from bmx_grid.attribution.contracts import combined, statistics_of
 from bmx_grid.attribution.explain import Explanation, drawn_with, explain_items, in_parts, texts_at_once
+from bmx_grid.attribution.languages import warn_of_languages
+from bmx_grid.attribution.texts import Texts, call_of, items_of
 from bmx_grid.boosts.recipe import Identity, Recipe
 from bmx_grid.core.configure import build, check_seed, convert, load_option, options
 from bmx_grid.core.errors import (
@@ -34,8 +36,6 @@ from bmx_grid.words.perturbation import Item, Role
 
 PARTS = ("metric", "explainer", "aggregation")  # settings that may be the name of an option
 OF_THE_MEAN = ("p", "w", "side", "aggregation")  # settings of the boost by p and w
-PLURAL: Mapping[Role, str] = {"source": "sources", "reference": "references", "hypothesis": "hypotheses"}
-SURROGATE = re.compile("[\ud800-\udfff]")  # half of a character: no UTF-8 file holds it, and no model reads it
 LANGUAGE_PAIR = re.compile(r"[^\s-]+-[^\s-]+")
 DEFAULT_EXPLAINER = "lime"
 TEXTS_AT_ONCE = 5_000  # enough to fill batches, few enough for the progress display to move
@@ -83,7 +83,7 @@ class Scorer:
 
     @property
     def reads(self) -> tuple[Role, ...]:
-        """The roles that `score` takes texts of, in order, such as ("reference", "hypothesis")."""
+        """The roles that `score` takes texts of, such as ("reference", "hypothesis")."""
         return self.metric.reads
 
     @property
@@ -128,38 +128,85 @@ class Scorer:
             raise UnavailableError("torchmetrics is not installed: `pip install torchmetrics`.") from error
         return SystemScore(self, **options)
 
-    def __call__(self, *texts: Sequence[Any]) -> Floats:
+    def __call__(
+        self,
+        hypotheses: Texts,
+        *further: Texts,
+        references: Texts | None = None,
+        sources: Texts | None = None,
+    ) -> Floats:
         """`score`."""
-        return self.score(*texts)
+        return self.score(hypotheses, *further, references=references, sources=sources)
 
-    def items(self, *texts: Sequence[Any]) -> list[Item]:
+    def items(
+        self,
+        hypotheses: Texts,
+        *further: Texts,
+        references: Texts | None = None,
+        sources: Texts | None = None,
+    ) -> list[Item]:
         """The segments as the metric reads them. Raises as `score` does."""
+        if further:
+            raise DataError(
+                f"only the hypotheses are given by position, and {1 + len(further)} lists were. Name the others: "
+                f"{call_of(self.reads)}."
+            )
+        texts: dict[Role, Texts | None] = {"hypothesis": hypotheses, "reference": references, "source": sources}
         return items_of(self.reads, texts, all_references=self.metric.reads_all_references)
 
-    def score(self, *texts: Sequence[Any], progress: Report | None = None) -> Floats:
+    def score(
+        self,
+        hypotheses: Texts,
+        *further: Texts,
+        references: Texts | None = None,
+        sources: Texts | None = None,
+        progress: Report | None = None,
+    ) -> Floats:
         """float64[N] scores of N segments; `metric.higher_is_better` says their direction (lower is better for TER).
 
-        texts: for each role of `reads`, in that order, a list of N texts: score(references, hypotheses). A metric with
-            references="all" also takes a list of references for each segment.
-        A segment without words keeps the score of the metric. Raises DataError when a list is missing or differs in
-        length, and ExplainError for a segment that the explainer cannot explain.
-        """
-        return self.unexplained.explain(*texts, progress=progress).scores
+        A segment without words keeps the score of the metric.
 
-    def corpus_score(self, *texts: Sequence[Any]) -> float:
+        Args:
+            hypotheses: a list of N texts.
+            references, sources: a list of N texts for each role that the metric reads (`reads`). A metric with
+                references="all" also takes a list of references for each segment.
+            progress: gets the number of texts of each finished part.
+        Raises:
+            DataError: a second list is given by position; a list is missing, not read, or differs in length.
+            ExplainError: the explainer cannot explain a segment.
+        """
+        explained = self.unexplained.explain(
+            hypotheses, *further, references=references, sources=sources, progress=progress
+        )
+        return explained.scores
+
+    def corpus_score(
+        self,
+        hypotheses: Texts,
+        *further: Texts,
+        references: Texts | None = None,
+        sources: Texts | None = None,
+    ) -> float:
         """The score of a system's N segments together: of BLEU, chrF and TER sacreBLEU's corpus score, divided by 100.
 
         Of a metric without statistics, and of a boosted one, the mean of the segments. NaN without segments.
-        texts: as of `score`, which raises the same.
+        Takes texts as `score` does, and raises the same.
         """
-        rows = self.statistics(*texts)
+        rows = self.statistics(hypotheses, *further, references=references, sources=sources)
         return self.combine(rows.sum(axis=0)) if len(rows) else math.nan
 
-    def statistics(self, *texts: Sequence[Any]) -> Floats:
+    def statistics(
+        self,
+        hypotheses: Texts,
+        *further: Texts,
+        references: Texts | None = None,
+        sources: Texts | None = None,
+    ) -> Floats:
         """float64[N, k] rows, whose sum `combine` makes the score of a system: counts, or the score and a 1."""
         if self.has_statistics:
-            return statistics_of(self.metric, self.items(*texts))
-        return by_mean(self.score(*texts))
+            items = self.items(hypotheses, *further, references=references, sources=sources)
+            return statistics_of(self.metric, items)
+        return by_mean(self.score(hypotheses, *further, references=references, sources=sources))
 
     def combine(self, sums: Floats) -> float:
         """The score of a system from float64[k], the sum of the rows of `statistics`."""
@@ -167,16 +214,30 @@ class Scorer:
             return float(combined(self.metric, sums))
         return float(mean(sums))
 
-    def count_texts(self, *texts: Sequence[Any]) -> int:
+    def count_texts(
+        self,
+        hypotheses: Texts,
+        *further: Texts,
+        references: Texts | None = None,
+        sources: Texts | None = None,
+    ) -> int:
         """The most texts that `explain` asks the metric for, as `score` does where it boosts.
 
         Raises as `explain` does, and scores nothing.
         """
-        return sum(self._sizes(self.items(*texts)).values())
+        items = self.items(hypotheses, *further, references=references, sources=sources)
+        return sum(self._sizes(items).values())
 
-    def explain(self, *texts: Sequence[Any], progress: Report | None = None) -> Scored:
+    def explain(
+        self,
+        hypotheses: Texts,
+        *further: Texts,
+        references: Texts | None = None,
+        sources: Texts | None = None,
+        progress: Report | None = None,
+    ) -> Scored:
         """`score`, with base scores and attributions; `progress` gets the number of texts of each finished part."""
-        items = self.items(*texts)
+        items = self.items(hypotheses, *further, references=references, sources=sources)
         sizes = self._sizes(items)
         by_item: dict[Item, Explanation] = {}
         at_once = texts_at_once(self.metric, TEXTS_AT_ONCE)
@@ -259,6 +320,7 @@ def make_scorer(
     if language_pair is not None:
         check_pair_of_languages(language_pair)
         built = replace(built, metric=built.metric.of_languages(language_pair))
+        warn_of_languages([(_name_of(metric, type(built.metric).__name__), built.metric, language_pair)])
     if recipe is not None:
         metric_name = _name_of(metric, recipe.metric.name)
         explainer_name = _name_of(explainer, recipe.explainer.name)
@@ -360,48 +422,3 @@ def _set(node: dict[str, Any], key: str, value: Any, seed: int) -> None:
         # A copy: what an option holds stays as it is.
         node[parent] = node = dict(below)
     node[last] = value
-
-
-def items_of(reads: Sequence[Role], lists: Sequence[Sequence[Any]], *, all_references: bool = False) -> list[Item]:
-    """The items of lists of texts, one list for each role. Raises DataError for what is missing, odd or uneven.
-
-    all_references: a segment may have a list of references in place of one.
-    """
-    if len(lists) != len(reads):
-        raise DataError(f"this metric reads {', '.join(reads)}: one list of texts each; got {len(lists)}.")
-    columns: dict[str, list[tuple[str, ...]]] = {}
-    for role, texts in zip(reads, lists, strict=True):
-        is_collection = isinstance(texts, Sized) and isinstance(texts, Iterable)
-        # a set has no order of segments
-        if not is_collection or isinstance(texts, str | Set | Mapping):
-            raise DataError(f"{PLURAL[role]}: expected a list of texts, got {shown(texts, 60)}.")
-        may_be_several = all_references and role == "reference"
-        column: list[tuple[str, ...]] = []
-        for texts_of_segment in texts:
-            if may_be_several and isinstance(texts_of_segment, list | tuple) and texts_of_segment:
-                column.append(tuple(texts_of_segment))
-            else:
-                column.append((texts_of_segment,))
-        columns[role] = column
-        for number, segment_texts in enumerate(column, start=1):
-            for text in segment_texts:
-                if not isinstance(text, str):
-                    raise DataError(
-                        f"{PLURAL[role]}: segment {number} is {shown(text, 60)}, not a text (it may be empty)."
-                    )
-                if SURROGATE.search(text):
-                    raise DataError(
-                        f"{PLURAL[role]}: segment {number} holds half of a character (a lone surrogate) in "
-                        f"{text[:60]!a}; replace it, or read the text with the encoding it was written in."
-                    )
-    lengths = [len(column) for column in columns.values()]
-    if len(set(lengths)) > 1:
-        counts = [f"{length:,} {PLURAL[role]}" for role, length in zip(reads, lengths, strict=True)]
-        raise DataError(f"{', '.join(counts)}; every segment needs one of each.")
-    items = []
-    for row in zip(*columns.values(), strict=True):
-        texts_of_role = dict(zip(columns, row, strict=True))
-        first_texts = {role: role_texts[0] for role, role_texts in texts_of_role.items()}
-        references = texts_of_role.get("reference", ())
-        items.append(Item(**first_texts, further_references=references[1:]))
-    return items

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torchmetrics import Metric as TorchMetric
 
+from bmx_grid.attribution.texts import PLURAL
 from bmx_grid.core.errors import DataError
 from bmx_grid.words.perturbation import Role
 
@@ -45,8 +46,8 @@ class SystemScore(TorchMetric):
             texts["source"] = target
         elif "source" in reads and sources is None:
             raise DataError("this metric reads source and reference: update(hypotheses, references, sources).")
-        columns = [texts[role] for role in reads]
-        sums = self.scorer.statistics(*columns).sum(axis=0)
+        lists = {PLURAL[role]: texts[role] for role in reads}
+        sums = self.scorer.statistics(**lists).sum(axis=0)
         row = torch.tensor(sums[None], dtype=torch.float64, device=self.device)
         self.sums.append(row)
 

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from bmx_grid.attribution.explain import Explanation
 from bmx_grid.attribution.scorer import Scorer
+from bmx_grid.attribution.texts import PLURAL
 from bmx_grid.commands.scored_text import scale_of
 from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.datasets.nested import Output
 from bmx_grid.datasets.tables import open_table
-from bmx_grid.words.perturbation import split_words
+from bmx_grid.words.perturbation import Role, split_words
 from bmx_grid.words.tags import WEIGHTS
 
 # What the words of a major error weigh together, but for rounding.
@@ -33,9 +34,9 @@ def outputs_in(path: Path) -> Sequence[Output]:
     return outputs
 
 
-def columns_read(outputs: Sequence[Output], roles: Sequence[str], path: Path) -> list[list[str]]:
-    """The texts of each role, in the order of outputs. Raises DataError naming the line of an item that lacks one."""
-    columns = []
+def lists_read(outputs: Sequence[Output], roles: Sequence[Role], path: Path) -> dict[str, list[str]]:
+    """The lists of texts that `Scorer.explain` takes. Raises DataError naming the line of an item that lacks one."""
+    lists = {}
     for role in roles:
         texts = []
         for output in outputs:
@@ -44,13 +45,13 @@ def columns_read(outputs: Sequence[Output], roles: Sequence[str], path: Path) ->
                 reads = f"the metric reads the {role}, and the item has none; choose another metric"
                 raise DataError(f"{path}, {output.place}: {reads}.")
             texts.append(text)
-        columns.append(texts)
-    return columns
+        lists[PLURAL[role]] = texts
+    return lists
 
 
 def predictions(
     outputs: Sequence[Output],
-    columns: Sequence[Sequence[str]],
+    lists: Mapping[str, Any],
     scorer: Scorer,
     *,
     with_spans: bool,
@@ -59,11 +60,10 @@ def predictions(
 ) -> Iterator[str]:
     """A line per item. Scores are turned so that higher is better, on the scale that `score` prints.
 
-    columns: the texts that the scorer reads, a list per role. with_spans: also `task1_pred`, runs of words to which the
-    explainer gives weights of errors. error_free_from: also
-    `task3_pred`, 1 for scores from there on.
+    lists: the texts that the scorer reads, as `Scorer.explain` takes them. with_spans: also `task1_pred`, runs of words
+    to which the explainer gives weights of errors. error_free_from: also `task3_pred`, 1 for scores from there on.
     """
-    scored = scorer.explain(*columns, progress=progress)
+    scored = scorer.explain(**lists, progress=progress)
     metric = scorer.metric
     sign = 1 if metric.higher_is_better else -1
     scores = (sign * scale_of(metric) * scored.scores).tolist()

@@ -46,8 +46,9 @@ import numpy as np
 
 from bmx_grid.api.compose import parse_one
 from bmx_grid.attribution.scorer import DEFAULT_EXPLAINER, Scorer, make_scorer
+from bmx_grid.attribution.texts import PLURAL
 from bmx_grid.boosts.recipe import LIST, embedded, find_recipe, recipes_in_words
-from bmx_grid.commands.predictions import columns_read, outputs_in, predictions
+from bmx_grid.commands.predictions import lists_read, outputs_in, predictions
 from bmx_grid.commands.scored_text import (
     ScoredValues,
     as_json,
@@ -205,7 +206,8 @@ def _scored(parsed: Namespace, scorer: Scorer, texts_of_files: Mapping[Role, lis
     names = telling_apart([Path(name) for name in parsed.hypothesis])
     lists_by_system = {}
     for name, hypotheses in zip(names, texts["hypothesis"], strict=True):
-        lists_by_system[name] = [hypotheses if role == "hypothesis" else texts[role][0] for role in scorer.reads]
+        lists = {PLURAL[role]: texts[role][0] for role in scorer.reads if role != "hypothesis"}
+        lists_by_system[name] = {"hypotheses": hypotheses, **lists}
     # What is not shown is not explained.
     shown = scorer if parsed.words else scorer.unexplained
     thresholds = None
@@ -214,17 +216,19 @@ def _scored(parsed: Namespace, scorer: Scorer, texts_of_files: Mapping[Role, lis
         # A mistake is found before anything is scored.
         human_agreement(*thresholds, system_kind(shown), 0.0)
     # All systems at once: they share sources and references, and batches are full.
-    by_role = zip(*lists_by_system.values(), strict=True)
-    whole = [list(itertools.chain.from_iterable(lists)) for lists in by_role]
+    whole: dict[str, Any] = {}
+    for lists in lists_by_system.values():
+        for argument, texts_of_system in lists.items():
+            whole.setdefault(argument, []).extend(texts_of_system)
     with _progress(parsed, shown, whole) as progress:
-        scored = shown.explain(*whole, progress=progress.advance)
+        scored = shown.explain(**whole, progress=progress.advance)
     if scored.unboosted and not parsed.quiet:
         rows = named([str(row + 1) for row in scored.unboosted], most=NAMED)
         segments_keep = counted(len(scored.unboosted), "segment without words keeps", "segments without words keep")
         print(f"note: {segments_keep} the score of the metric: {rows}.", file=sys.stderr)
     if parsed.only_system or len(names) > 1:
         scores = dict(zip(names, np.split(scored.scores, len(names)), strict=True))
-        items = {name: shown.items(*lists) for name, lists in lists_by_system.items()}
+        items = {name: shown.items(**lists) for name, lists in lists_by_system.items()}
         return systems(shown, scores, items, seed, with_segments=not parsed.only_system, thresholds=thresholds)
     return segments(shown, scored, words=parsed.words)
 
@@ -237,8 +241,8 @@ def _reference_sets(files: Sequence[list[str]]) -> list[tuple[str, ...]]:
     return reference_sets
 
 
-def _progress(parsed: Namespace, scorer: Scorer, columns: Sequence[Sequence[Any]]) -> Progress:
-    return Progress(0 if parsed.quiet else scorer.count_texts(*columns))
+def _progress(parsed: Namespace, scorer: Scorer, lists: Mapping[str, Any]) -> Progress:
+    return Progress(0 if parsed.quiet else scorer.count_texts(**lists))
 
 
 def _predictions(parsed: Namespace, settings: ComponentSettings) -> str:
@@ -255,11 +259,11 @@ def _predictions(parsed: Namespace, settings: ComponentSettings) -> str:
     if parsed.words and (scorer.explainer is None or not scorer.explainer.marks_errors):
         raise ConfigError("--words with --format wmt26 gives error spans, which --explainer spans marks; name it.")
     shown = scorer if parsed.words else scorer.unexplained
-    columns = columns_read(outputs, shown.reads, path)
-    with _progress(parsed, shown, columns) as progress:
+    lists = lists_read(outputs, shown.reads, path)
+    with _progress(parsed, shown, lists) as progress:
         lines = predictions(
             outputs,
-            columns,
+            lists,
             shown,
             with_spans=parsed.words,
             error_free_from=parsed.error_free_from,

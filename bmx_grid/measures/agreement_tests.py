@@ -96,9 +96,13 @@ def drawn_agreement(
     n = len(clusters)
     count = number_of(clusters)
     units, unit_of_row = units_of(unit, clusters, systems)
+    cells = n  # of an array, for each resample
     if statistic == "acc_eq":
         values = _of_segments(used)
     else:
+        # every two systems are compared: of 2,000 of them in 4 million cells
+        n_systems = number_of(systems) if used.of_systems is None else len(used.of_systems)
+        cells = max(n, n_systems**2)
         judge = _order if statistic == "pairwise_accuracy" else _sureness
         values = _of_systems(used, judge)
     unswapped = np.zeros((1, n))
@@ -110,7 +114,7 @@ def drawn_agreement(
     samples = [np.empty(0)]
     swapped = [np.empty(0)]
     # resamples at a time, so that arrays stay in a cache
-    few = fitting(CACHED_CELLS, n)
+    few = fitting(CACHED_CELLS, cells)
     width = 2 * n
     if units >= FEWEST_CLUSTERS and np.isfinite(first - second):
         if bootstrap and count >= FEWEST_CLUSTERS:

@@ -25,11 +25,11 @@ RIDGES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)  # variance of the noise, of ta
 BETTER = 1e-9  # share of the error by which a choice must be better, so that rounding does not choose
 FARTHEST = 4.0  # standard deviations: beyond, an outlier would be alone with its kernel
 GOLDEN = (5**0.5 - 1) / 2
-# Prior variances of linear effects: of score and lengths (as good as unpenalised), of text statistics, and of the
-# level and slope of each named group. Groups may be small, so that theirs is finite.
+# Prior variances of linear effects: of score and lengths (as good as unpenalised), and of text statistics.
 VAGUE = 100.0
 LINEAR = 0.3
-GROUPED = 3.0
+# Of the level and slope of each named group: chosen like kernel and penalty, as groups may be small and say nothing.
+GROUPED = (0.3, 0.03, 3.0)
 # Widths, in shares of all segments, of kernels of one input, and of all inputs of score and length together.
 NARROW, TEXT_WIDTH = 0.2, 0.3
 FINE, JOINT, WIDE = 0.15, 0.4, 0.8
@@ -81,9 +81,10 @@ class Nuisance:
 
 @dataclass(frozen=True)
 class Choice:
-    """A kernel by its place in MIXTURES, and the penalty."""
+    """A kernel by its place in MIXTURES, the prior variance of groups, and the penalty."""
 
     mixture: int
+    grouped: float
     ridge: float
 
 
@@ -109,7 +110,7 @@ def residuals(
             errors = np.empty((len(divisions), len(rows), targets.shape[1]))
             for choice in dict.fromkeys(choices):
                 columns = [place for place, other in enumerate(choices) if other == choice]
-                precision = _precision(kernels.mixture(choice.mixture), choice.ridge)
+                precision = _precision(kernels.mixture(choice.mixture, choice.grouped), choice.ridge)
                 for place, division in enumerate(divisions):
                     errors[place][:, columns] = _errors(precision, values[:, columns], division[rows])
             found.append((rows, errors))
@@ -204,20 +205,26 @@ class _Kernels:
 
     @cached_property
     def linear(self) -> Floats:
-        """Linear effects, and those of named groups."""
-        nuisance = self.nuisance
+        """Linear effects."""
         core = self.vague
-        score = self.standard[:, 0]
-        bent = np.column_stack([score**2 / 2, _standard(nuisance.texts)])
-        kernel = VAGUE * core @ core.T + LINEAR * bent @ bent.T
-        for group in nuisance.groups:
-            same = group[:, None] == group
-            kernel += GROUPED * same * (1 + np.outer(score, score))
-        return np.asarray(kernel)
+        bent = np.column_stack([self.standard[:, 0] ** 2 / 2, _standard(self.nuisance.texts)])
+        return np.asarray(VAGUE * core @ core.T + LINEAR * bent @ bent.T)
 
-    def mixture(self, place: int) -> Floats:
-        """The kernel of this place in MIXTURES, with linear effects, within strata."""
+    @cached_property
+    def groups(self) -> Floats:
+        """Levels and slopes of named groups."""
+        score = self.standard[:, 0]
+        products = 1 + np.outer(score, score)
+        kernel = np.zeros_like(products)
+        for group in self.nuisance.groups:
+            kernel += np.where(group[:, None] == group, products, 0.0)
+        return kernel
+
+    def mixture(self, place: int, grouped: float = GROUPED[0]) -> Floats:
+        """The kernel of this place in MIXTURES, with linear effects and groups, within strata."""
         kernel = self.linear.copy()
+        if self.nuisance.groups:
+            kernel += grouped * self.groups
         for name, weight in MIXTURES[place].items():
             kernel += weight * getattr(self, name)
         within = self.nuisance.within
@@ -276,27 +283,52 @@ def _choose(nuisance: Nuisance, targets: Floats) -> tuple[list[Choice], dict[str
     core = nuisance.within(kernels.vague)
     weights, *_ = np.linalg.lstsq(core, targets[:, 0], rcond=None)
     kernels = _Kernels(nuisance, kernels.weigh(targets[:, 0] - core @ weights))
-    # Within strata the mean of each is known: it does not predict a left-out segment.
-    sizes = np.full(len(targets), np.inf)
-    if nuisance.strata is not None:
-        sizes = np.bincount(nuisance.strata)[nuisance.strata].astype(np.float64)
-    judged = sizes > 1
-    least = np.full(targets.shape[1], np.inf)
-    chosen = [Choice(0, RIDGES[-1])] * targets.shape[1]
+    search = _Search(kernels, targets)
+    everyone = range(targets.shape[1])
     for mixture in range(len(MIXTURES)):
-        variances, vectors = np.linalg.eigh(kernels.mixture(mixture))
+        search.judge(mixture, GROUPED[0], everyone)
+    if nuisance.groups:
+        mixtures = [choice.mixture for choice in search.choices]
+        for mixture in sorted(set(mixtures)):
+            # Other targets have no part in it: a boost must not depend on those beside it.
+            own = [place for place in everyone if mixtures[place] == mixture]
+            for grouped in GROUPED[1:]:
+                search.judge(mixture, grouped, own)
+    assert kernels.weights is not None
+    return search.choices, kernels.weights
+
+
+class _Search:
+    """The best choice so far of each of float64[n, q] targets."""
+
+    def __init__(self, kernels: _Kernels, targets: Floats) -> None:
+        self.kernels = kernels
+        self.targets = targets
+        self.choices = [Choice(0, GROUPED[0], RIDGES[-1])] * targets.shape[1]
+        self.least = np.full(targets.shape[1], np.inf)
+        # Within strata the mean of each is known: it does not predict a left-out segment.
+        strata = kernels.nuisance.strata
+        self.sizes = np.full(len(targets), np.inf)
+        if strata is not None:
+            self.sizes = np.bincount(strata)[strata].astype(np.float64)
+
+    def judge(self, mixture: int, grouped: float, places: Sequence[int]) -> None:
+        """Choose this kernel for those targets at these places that it predicts better, with the best penalty."""
+        judged = self.sizes > 1
+        variances, vectors = np.linalg.eigh(self.kernels.mixture(mixture, grouped))
         squared = vectors**2
-        projected = vectors.T @ targets
+        projected = vectors.T @ self.targets
         for ridge in RIDGES:
             precisions = 1 / (variances.clip(0) + ridge)
-            diagonal = squared @ precisions - 1 / (sizes * ridge)
+            diagonal = squared @ precisions - 1 / (self.sizes * ridge)
             errors = (vectors @ (precisions[:, None] * projected))[judged] / diagonal[judged, None]
             squares = np.sum(errors**2, axis=0)
-            for place in np.flatnonzero(squares < least * (1 - BETTER)):
-                least[place] = squares[place]
-                chosen[place] = Choice(mixture, ridge)
-    assert kernels.weights is not None
-    return chosen, kernels.weights
+            better = squares < self.least * (1 - BETTER)
+            for place in places:
+                if not better[place]:
+                    continue
+                self.least[place] = squares[place]
+                self.choices[place] = Choice(mixture, grouped, ridge)
 
 
 def _precision(kernel: Floats, penalty: float) -> Floats:

@@ -28,6 +28,7 @@ from bmx_grid.measures.correlation import TIE
 from bmx_grid.measures.correlations_of_resamples import pearson_two_pass
 from bmx_grid.measures.resampling import (
     CACHED_CELLS,
+    CELLS,
     FEWEST_CLUSTERS,
     Combine,
     codes,
@@ -94,6 +95,13 @@ def system_scores(
         of_clusters = of_clusters.toarray()
 
     def scores(weights: Floats) -> Floats:
+        # as many resamples at a time as leave the sums of all systems in few megabytes
+        parts = [np.empty((0, n_systems))]
+        for some in ranges(weights.shape[1], fitting(CELLS, n_systems * k)):
+            parts.append(scores_of(weights[:, some]))
+        return np.concatenate(parts)
+
+    def scores_of(weights: Floats) -> Floats:
         products = (of_clusters @ weights).T
         sums = np.asarray(products.reshape(weights.shape[1], n_systems, k))
         has_segments = sums[..., -1] > 0
@@ -186,8 +194,8 @@ def _statistics_of(
             values[statistic] = pearson_two_pass(metric, human, times)
         elif statistic == "spearman":
             # the mean rank of the drawn list is the same for all: a rank less it is half the net number below
-            metric_ranks = _net_below(by_metric, times, first, second)
-            human_ranks = _net_below(by_human, times, first, second)
+            metric_ranks = _net_below(metric, times)
+            human_ranks = _net_below(human, times)
             values[statistic] = pearson_two_pass(metric_ranks, human_ranks, times)
         elif statistic == "kendall":
             # tau-b: concordant less discordant pairs, over the root of the pairs that do not tie on either side
@@ -252,15 +260,25 @@ def expit(values: Floats) -> Floats:
     return np.asarray(0.5 + 0.5 * np.tanh(values / 2))
 
 
-def _net_below(signs: Floats, times: Floats, first: Ints, second: Ints) -> Floats:
-    """float64[S, B] drawn systems below each less those above; signs: float64[P, B] of the pairs first - second."""
-    systems = np.arange(len(times))[:, None]
-    # Products with 0 and 1 add up the pairs of each system, of all resamples at once.
-    is_first = (systems == first).astype(np.float64)
-    is_second = (systems == second).astype(np.float64)
-    net: Floats = is_first @ (signs * times[second])
-    net -= is_second @ (signs * times[first])
-    return net
+def _net_below(scores: Floats, times: Floats) -> Floats:
+    """float64[S, B] drawn systems with a lower score less those with a higher one, of float64[S, B] scores."""
+    # By rank: a table of pairs by systems has 30 GiB of 2,000 systems.
+    order = np.argsort(scores, axis=0)
+    ordered = np.take_along_axis(scores, order, axis=0)
+    drawn = np.take_along_axis(times, order, axis=0)
+    up_to = np.cumsum(drawn, axis=0)
+    # equal scores are one run: below each of them are those before the run, above it those after the run
+    begins = np.ones(scores.shape, dtype=np.bool_)
+    begins[1:] = ordered[1:] != ordered[:-1]
+    ends = np.ones(scores.shape, dtype=np.bool_)
+    ends[:-1] = begins[1:]
+    before_run = np.maximum.accumulate(np.where(begins, up_to - drawn, 0.0), axis=0)
+    last_of_run = np.where(ends, up_to, np.inf)[::-1]
+    up_to_run = np.minimum.accumulate(last_of_run, axis=0)[::-1]
+    net = before_run - (drawn.sum(axis=0) - up_to_run)
+    by_system = np.empty(scores.shape)
+    np.put_along_axis(by_system, order, net, axis=0)
+    return by_system
 
 
 TAIL = 0.025  # of the resamples, at each end

@@ -122,6 +122,13 @@ class Metric(Component):
         """
         return self
 
+    def known_languages(self, role: Role) -> frozenset[str] | None:
+        """The languages that it knows of texts of a role, as codes of ISO 639-1; None, the default, for any.
+
+        Sweeps warn of other languages before they score.
+        """
+        return None
+
     def given(self, segments: SegmentSet) -> GivenScores | None:
         """The scores of these segments where they exist already, read from a file; None, the default, to score texts.
 

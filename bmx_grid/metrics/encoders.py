@@ -29,6 +29,7 @@ from bmx_grid.models.encoding import (
     windows,
 )
 from bmx_grid.models.files import check_model, model_identity
+from bmx_grid.models.languages import languages_of
 from bmx_grid.models.loading import Device, LoadedModel, ModelKind, Precision, fastest_precision, load_model
 from bmx_grid.words.perturbation import Item, Role
 
@@ -172,6 +173,9 @@ class ModelMetric(Metric):
 
     def pretrained(self) -> tuple[tuple[str, str | None], ...]:
         return ((self.model, self.revision),)
+
+    def known_languages(self, role: Role) -> frozenset[str] | None:
+        return languages_of(self.pretrained())
 
     def fingerprint(self) -> dict[str, Any]:
         """Settings, with the commit of a hub model and the content of a local one."""

@@ -20,7 +20,7 @@ from bmx_grid.core.errors import BmxError, UnavailableError
 from bmx_grid.core.identity import runtime
 from bmx_grid.core.ragged import Floats
 from bmx_grid.metrics.base import Counted
-from bmx_grid.words.perturbation import Item
+from bmx_grid.words.perturbation import Item, Role
 
 _INSTALL = "in a checkout, pip install '.[meteor]'"
 # Of the task "rank", the program's default, for English
@@ -50,6 +50,9 @@ class Meteor(Counted):
     @property
     def signature(self) -> str:
         return f"METEOR|nrefs:{self.nrefs}|lang:en|tok:norm|task:rank|program:1.5|version:{self.VERSION}"
+
+    def known_languages(self, role: Role) -> frozenset[str] | None:
+        return frozenset({"en"})
 
     def check(self) -> None:
         _jar()

@@ -57,6 +57,10 @@ class Sentinel(SentenceEmbedding):
     def pretrained(self) -> tuple[tuple[str, str | None], ...]:
         return () if self.sees == "lengths" else super().pretrained()
 
+    def known_languages(self, role: Role) -> frozenset[str] | None:
+        seen_role = "hypothesis" if self.sees == "hypothesis" else self.ground_truth
+        return super().known_languages(role) if role == seen_role else None
+
     def members(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Self]:
         """A sentinel of each kind, named by what it sees."""
         sentinels = {}

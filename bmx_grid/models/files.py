@@ -24,6 +24,7 @@ from bmx_grid.core.configure import CONFIGS
 from bmx_grid.core.contents import file_digest
 from bmx_grid.core.errors import UnavailableError, shown
 from bmx_grid.core.storage import read_json
+from bmx_grid.models.limits import check_limits
 from bmx_grid.models.packed import check_packed, is_packed, packed_content, unpacked_folder
 
 # Text encoders whose tokenizer in transformers lower-cases unless do_lower_case is false.
@@ -188,6 +189,9 @@ def check_files(model: str, revision: str | None) -> None:
         _indexed(model, index)
     config = find_file(model, revision, "config.json")
     settings = {} if config is None else read_object(model, config)
+    for path in (config, find_file(model, revision, "tokenizer_config.json")):
+        if path is not None:
+            check_limits(model, path, read_object(model, path))
     for key, value in settings.items():
         if "layer" in key and isinstance(value, int | float) and value > MOST_LAYERS:
             raise UnavailableError(

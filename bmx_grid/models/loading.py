@@ -29,6 +29,7 @@ from bmx_grid.models.files import (
     model_identity,
     model_path,
 )
+from bmx_grid.models.limits import token_limit
 from bmx_grid.models.packed import is_packed, unpack
 
 ModelKind = Literal["encoder", "masked_lm", "causal_lm", "seq2seq"]
@@ -217,11 +218,7 @@ def _load(
     if shuffled is not None:
         _shuffle(network, shuffled)
     network.eval().requires_grad_(False)
-    try:
-        limit = _text_limit(tokenizer, network.config)
-    except (TypeError, ValueError, OverflowError) as error:
-        why = f"its limit of tokens cannot be computed ({exception_line(error)}); download its config.json again"
-        raise UnavailableError(f"model '{model}': {why}.") from error
+    limit = token_limit(tokenizer, network)
     network = network.to(device)
     return LoadedModel(model, tokenizer, network, torch.device(device), limit, tf32=dtype == "tf32")
 
@@ -332,11 +329,3 @@ def _shuffle(network: Any, seed: int) -> None:
             order = torch.randperm(weights.numel(), generator=generator)
             shuffled = weights.flatten()[order]
             weights.copy_(shuffled.view_as(weights))
-
-
-def _text_limit(tokenizer: Any, config: Any) -> int:
-    """Tokens a text may have: the tokenizer's limit, and no more than the network has positions for."""
-    positions = getattr(config, "max_position_embeddings", None) or tokenizer.model_max_length
-    if config.model_type in ("roberta", "xlm-roberta", "camembert"):
-        positions -= config.pad_token_id + 1  # their positions start after the padding's
-    return int(min(tokenizer.model_max_length, positions))

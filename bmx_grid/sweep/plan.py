@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from bmx_grid.attribution.languages import warn_of_languages
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric
@@ -43,5 +44,6 @@ def make_plan(
             failed.append(Refused(combination.label, combination.reason))
     missing = unavailable({**known_metrics, **known_explainers})
     plan = SweepPlan(settings, repeats, tuple(without), tuple(failed), missing)
+    warn_of_languages((setting.metric_name, setting.metric, setting.segments.language_pair) for setting in settings)
     plan.costs()  # refuses what costs more than the user allows
     return plan

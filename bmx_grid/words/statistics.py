@@ -32,11 +32,11 @@ def text_statistics(rows: Sequence[Sequence[str]], clusters: Ints) -> Floats:
     """float64[N, 12] TEXT_STATISTICS of N texts, given by their words.
 
     How frequent a word is, is counted in these texts without those of the own cluster, int64[N] codes: neither case nor
-    punctuation at its ends counts, except for forms, which are words as they are written. An empty text has zeros.
+    punctuation at its ends counts, except for forms, whose punctuation counts. An empty text has zeros.
     """
     statistics = np.zeros((len(rows), len(TEXT_STATISTICS)))
     counts = _other_counts(rows, clusters, _bare)
-    counts_of_forms = _other_counts(rows, clusters, _as_written)
+    counts_of_forms = _other_counts(rows, clusters, _with_punctuation)
     for row, (words, elsewhere, forms) in enumerate(zip(rows, counts, counts_of_forms, strict=True)):
         if not words:
             continue
@@ -70,8 +70,8 @@ def _bare(word: str) -> str:
     return EDGES.sub("", word.casefold()) or word
 
 
-def _as_written(word: str) -> str:
-    return word
+def _with_punctuation(word: str) -> str:
+    return word.casefold()
 
 
 def _other_counts(rows: Sequence[Sequence[str]], clusters: Ints, form: Callable[[str], str]) -> list[Ints]:

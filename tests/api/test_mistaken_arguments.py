@@ -54,7 +54,9 @@ def test_a_column_in_place_of_a_name_or_number_is_one_sentence(function, argumen
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 1_500
 
 
-@pytest.mark.parametrize("texts", [5, "a b", map(str, range(N)), np.array("a"), {"hypothesis": 5}], ids=str)
+@pytest.mark.parametrize(
+    "texts", [5, "a b", map(str, range(N)), np.array("a"), {"hypothesis": 5}], ids=lambda x: type(x).__name__
+)
 def test_texts_that_are_no_list_are_refused(texts):
     with pytest.raises(BmxError, match=r"texts of the hypothesis: expected a list of 24 texts, got a \w+\."):
         bmx.boost(**BOOSTED, texts=texts)

@@ -48,7 +48,7 @@ def test_the_walk_of_a_new_user(frame, tmp_path, monkeypatch, capsys, recwarn):
     words = run.words(ids=["3"]).frame
     assert words.query("side == 'hypothesis'")["word"].tolist() == frame["Ausgabetext"][3].split()
     scorer = bmx.load(overlap, "erasure")
-    explained = scorer.explain(frame["Vorlage"].tolist(), frame["Ausgabetext"].tolist())
+    explained = scorer.explain(frame["Ausgabetext"].tolist(), references=frame["Vorlage"].tolist())
     boosted = bmx.boost(explained.base, explained.explanations, frame["Güte"], p=1, w=0.5)
     point = run.grid.query("p == 0 and w == 0.4")["correlation"].item()
     again = bmx.boost(explained.base, explained.explanations, frame["Güte"], p=0, w=0.4)
@@ -130,22 +130,23 @@ def test_a_function_that_gives_no_list_of_scores_is_told_what_it_gets_and_return
     with pytest.raises(BmxError, match=sentence):
         bmx.grid(frame, metric, columns=COLUMNS, **QUICK)
     with pytest.raises(BmxError, match=sentence):
-        bmx.load(metric, None).score(frame["Vorlage"].tolist(), frame["Ausgabetext"].tolist())
+        bmx.load(metric, None).score(frame["Ausgabetext"].tolist(), references=frame["Vorlage"].tolist())
 
 
 def test_the_fix_that_is_proposed_works(frame):
-    texts = (frame["Vorlage"].tolist(), frame["Ausgabetext"].tolist())
+    outputs = frame["Ausgabetext"].tolist()
+    references = frame["Vorlage"].tolist()
     with pytest.raises(BmxError) as caught:
-        bmx.load(of_one_segment, None).score(*texts)
+        bmx.load(of_one_segment, None).score(outputs, references=references)
     space = {"of_one_segment": of_one_segment}
     exec(str(caught.value).split("is wrapped: ")[1], space)
-    scores = bmx.load(space["by_segment"], None).score(*texts)
-    assert scores.tolist() == [of_one_segment(output, text) for text, output in zip(*texts, strict=True)]
+    scores = bmx.load(space["by_segment"], None).score(outputs, references=references)
+    assert scores.tolist() == [of_one_segment(output, text) for text, output in zip(references, outputs, strict=True)]
 
 
 def test_a_mistake_inside_a_function_stays_what_it_is(frame):
     with pytest.raises(BmxError, match="ZeroDivisionError: division by zero$"):
-        bmx.load(returning(lambda n: 1 / 0), None).score(["a"], ["b"])
+        bmx.load(returning(lambda n: 1 / 0), None).score(["b"], references=["a"])
 
 
 def test_examples_are_as_they_would_be_typed(tmp_path, monkeypatch):

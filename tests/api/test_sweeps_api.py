@@ -128,7 +128,9 @@ def test_another_configuration_leaves_the_results_of_the_first_beside_its_own(tm
 def test_boosts_of_a_scorers_explanations_have_the_numbers_of_the_sweep(sweep):
     with resources.files("bmx_grid.datasets").joinpath("sample.tsv").open() as file:
         sample = pd.read_csv(file, sep="\t", quoting=csv.QUOTE_NONE).query("language_pair == 'de-en'")[:6]
-    explained = bmx.load("chrf", "erasure").explain(sample["reference"].tolist(), sample["hypothesis"].tolist())
+    explained = bmx.load("chrf", "erasure").explain(
+        sample["hypothesis"].tolist(), references=sample["reference"].tolist()
+    )
     of_pair = {name: sweep.table(name).query("language_pair == 'de-en'") for name in ("points", "scores", "grid")}
     point = of_pair["points"].set_index("point").loc["published"]
     boosted = bmx.boost(explained.base, explained.explanations, sample["score"], p=point["p"], w=point["w"])
@@ -149,7 +151,9 @@ def whole_pair(folder):
     run = bmx.run("quickstart", output_dir=folder / "pair", settings=settings, quiet=True, **keys)
     with resources.files("bmx_grid.datasets").joinpath("sample.tsv").open() as file:
         texts = pd.read_csv(file, sep="\t", quoting=csv.QUOTE_NONE).query("language_pair == 'de-en'")
-    explained = bmx.load("chrf", "erasure").explain(texts["reference"].tolist(), texts["hypothesis"].tolist())
+    explained = bmx.load("chrf", "erasure").explain(
+        texts["hypothesis"].tolist(), references=texts["reference"].tolist()
+    )
     point = run.table("points").set_index("point").loc["published"]
     arguments = explained.base, explained.explanations, texts["score"]
     labels = {"clusters": run.scores["cluster"].tolist(), "systems": texts["system"].tolist()}
@@ -190,7 +194,7 @@ def test_the_words_of_a_segment_are_those_that_the_scorer_explains(sweep, side):
     sample = resources.files("bmx_grid.datasets").joinpath("sample.tsv").read_text(encoding="utf-8")
     names, _, row = (line.split("\t") for line in sample.splitlines()[:1] + sample.splitlines()[:2])
     texts = dict(zip(names, row, strict=True))
-    scored = bmx.load("chrf", "erasure").explain([texts["reference"]], [texts["hypothesis"]])
+    scored = bmx.load("chrf", "erasure").explain([texts["hypothesis"]], references=[texts["reference"]])
     assert of_side["word"].tolist() == texts[side].split(" ")
     assert of_side["attribution"].tolist() == scored.explanations[0].attributions[side].tolist()
     assert of_side["score"].unique().tolist() == scored.base.tolist()
@@ -210,7 +214,9 @@ def texts() -> pd.DataFrame:
 def test_a_frame_gets_its_grid(texts, tmp_path, blank_figures, recwarn):
     quick = {"executor": "sequential", "settings": STEP, "cache_dir": tmp_path}
     result = bmx.grid(texts, "chrf", "erasure", **quick)
-    base = [bmx.load("chrf", None).score([r], [h])[0] for r, h in zip(texts["ref"], texts["mt"], strict=True)]
+    base = [
+        bmx.load("chrf", None).score([h], references=[r])[0] for r, h in zip(texts["ref"], texts["mt"], strict=True)
+    ]
     assert result.scores["base"].tolist() == base
     assert result.settings["baseline"][0] == pytest.approx(scipy.stats.pearsonr(base, texts["DA"])[0], abs=1e-12)
     assert result.words().frame["word"].tolist()[:7] == texts["ref"][0].split()
@@ -253,7 +259,11 @@ def test_a_setting_is_drawn(sweep):
         (lambda run: run.words("de-en", ids=["de-en-01"]), ConfigError, "Did you mean 'de-en-001'"),
         (lambda run: bmx.analyse([run]), ConfigError, "two or more"),
         (lambda run: bmx.analyse([run, None]), ConfigError, "runs: expected a path, got None"),
-        (lambda run: bmx.load("chrf").score(iter("a"), iter("b")), DataError, "references: expected a list of texts"),
+        (
+            lambda run: bmx.load("chrf").score(iter("b"), references=["a"]),
+            DataError,
+            "hypotheses: expected a list of texts",
+        ),
         (lambda run: bmx.Run(run.folder / "elsewhere"), DataMissingError, "there is no folder"),
     ],
 )

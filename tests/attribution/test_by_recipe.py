@@ -54,21 +54,21 @@ def test_a_segment_has_one_score_in_any_order_batch_and_part(boost, explainer, m
     recipe = recipe_of(boost, explainer=explainer, seed=5 if explainer.stochastic else None)
     assert not recipe.fitted().abstains
     scorer = bmx_grid.load(recipe=recipe)
-    together = scorer.explain(REFERENCES, HYPOTHESES)
-    assert together.scores.tobytes() == scorer.score(REFERENCES, HYPOTHESES).tobytes()
+    together = scorer.explain(HYPOTHESES, references=REFERENCES)
+    assert together.scores.tobytes() == scorer.score(HYPOTHESES, references=REFERENCES).tobytes()
     assert not np.array_equal(together.scores, together.base)
     for rows in ([4, 0, 1], [5], [2], [1, 1, 3]):
-        part = scorer.score([REFERENCES[row] for row in rows], [HYPOTHESES[row] for row in rows])
+        part = scorer.score([HYPOTHESES[row] for row in rows], references=[REFERENCES[row] for row in rows])
         assert part.tobytes() == together.scores[rows].tobytes()
     monkeypatch.setattr("bmx_grid.attribution.scorer.TEXTS_AT_ONCE", 5)
-    assert scorer.explain(REFERENCES, HYPOTHESES).scores.tobytes() == together.scores.tobytes()
+    assert scorer.explain(HYPOTHESES, references=REFERENCES).scores.tobytes() == together.scores.tobytes()
     monkeypatch.setattr("bmx_grid.attribution.boosted.BLOCK_ITEMS", 2)
-    assert scorer.explain(REFERENCES, HYPOTHESES).scores.tobytes() == together.scores.tobytes()
+    assert scorer.explain(HYPOTHESES, references=REFERENCES).scores.tobytes() == together.scores.tobytes()
 
 
 def test_segments_without_words_keep_the_base_score_and_are_named():
     recipe = recipe_of("learned")
-    explained = bmx_grid.load(recipe=recipe).explain(REFERENCES, HYPOTHESES)
+    explained = bmx_grid.load(recipe=recipe).explain(HYPOTHESES, references=REFERENCES)
     assert explained.unboosted == (2, 3)  # the second has no words on one of two sides
     others = [
         dataclasses.replace(explanation, base_score=0.25) for explanation in explained.explanations
@@ -76,17 +76,17 @@ def test_segments_without_words_keep_the_base_score_and_are_named():
     assert boosted_by(recipe, Chrf(), others)[0][[2, 3]].tolist() == [0.25, 0.25]
     assert np.isfinite(explained.scores).all()
     one_side = recipe_of(FeatureMix(feature="share_negative", side="ground_truth"))
-    explained = bmx_grid.load(recipe=one_side).explain([*REFERENCES, ""], [*HYPOTHESES, "words of one side"])
+    explained = bmx_grid.load(recipe=one_side).explain([*HYPOTHESES, "words of one side"], references=[*REFERENCES, ""])
     assert explained.unboosted == (2, 6)
 
 
 def test_a_point_of_the_grid_as_a_recipe_is_that_boost_and_no_boost_the_metric():
     recipe = recipe_of("power_mean_grid", constants={"w": 0.6, "p": -1.0})
-    expected = bmx_grid.load("chrf", "erasure", p=-1.0, w=0.6).score(REFERENCES, HYPOTHESES)
-    assert bmx_grid.load(recipe=recipe).score(REFERENCES, HYPOTHESES).tobytes() == expected.tobytes()
+    expected = bmx_grid.load("chrf", "erasure", p=-1.0, w=0.6).score(HYPOTHESES, references=REFERENCES)
+    assert bmx_grid.load(recipe=recipe).score(HYPOTHESES, references=REFERENCES).tobytes() == expected.tobytes()
     none = bmx_grid.load(recipe=recipe_of("power_mean_grid", constants={"w": 1.0, "p": None}))
-    explained = none.explain(REFERENCES, HYPOTHESES)
-    assert explained.scores.tobytes() == bmx_grid.load("chrf", None).score(REFERENCES, HYPOTHESES).tobytes()
+    explained = none.explain(HYPOTHESES, references=REFERENCES)
+    assert explained.scores.tobytes() == bmx_grid.load("chrf", None).score(HYPOTHESES, references=REFERENCES).tobytes()
     assert explained.unboosted == ()
 
 
@@ -98,7 +98,10 @@ def test_own_settings_and_the_seed_come_with_the_recipe():
     assert scorer.signature == f"{recipe.signature}|name:mine|seed:5"
     other_seed = bmx_grid.load(recipe=recipe, settings={"seed": 6})
     assert other_seed.signature.endswith("|seed:6")
-    assert other_seed.score(REFERENCES, HYPOTHESES).tolist() != scorer.score(REFERENCES, HYPOTHESES).tolist()
+    assert (
+        other_seed.score(HYPOTHESES, references=REFERENCES).tolist()
+        != scorer.score(HYPOTHESES, references=REFERENCES).tolist()
+    )
     settings = {"metric.lowercase": True, "explainer.num_samples": 30}
     assert bmx_grid.load("chrf", "lime", recipe=recipe, settings=settings) == scorer
 
@@ -137,7 +140,7 @@ def test_word_scores_that_are_not_positive_are_refused_with_their_segment(monkey
     recipe = recipe_of(boost, constants={"w": 0.6, "p": 1.0})
     references = ["a", "the cat sat on the mat"]
     with pytest.raises(DataError, match=r"^segment 2: a word score of .* is not above 0"):
-        bmx_grid.load(recipe=recipe).score(references, ["a", "xyz sat on a b c"])
+        bmx_grid.load(recipe=recipe).score(["a", "xyz sat on a b c"], references=references)
 
 
 def test_attributions_that_are_not_finite_are_an_error(monkeypatch):
@@ -145,7 +148,7 @@ def test_attributions_that_are_not_finite_are_an_error(monkeypatch):
     monkeypatch.setattr(Erasure, "attribute", lambda self, plan, scores: np.full(len(plan.words), np.inf))
     for references, hypotheses in ((REFERENCES, HYPOTHESES), (["a dog"], [""]), ([""], ["a dog"])):
         with pytest.raises(BmxError, match="a score or attributions that are not finite"):
-            bmx_grid.load(recipe=recipe_of()).score(references, hypotheses)
+            bmx_grid.load(recipe=recipe_of()).score(hypotheses, references=references)
 
 
 def test_every_explainer_and_metric_is_built_again_from_what_a_recipe_holds(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,76 +17,113 @@ REFERENCES = ["the cat sat on the mat", "a dog barks", "the cat sat on the mat"]
 HYPOTHESES = ["the cat is on a mat", "the dog barked", "the cat is on a mat"]
 
 
+def lists(references: Any, hypotheses: Any) -> dict[str, Any]:
+    return {"references": references, "hypotheses": hypotheses}
+
+
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        pytest.param((["a \ud83d"], ["b"]), r"references: segment 1 holds half of a character", id="a high half"),
-        pytest.param((["a", "b"], ["c", "d\udcff"]), r"hypotheses: segment 2 .*'d\\udcff'; replace", id="a low half"),
-        pytest.param((["a"],) * 3, "reads reference, hypothesis: one list of texts each; got 3", id="a list too many"),
-        pytest.param((["a"], "b"), "hypotheses: expected a list of texts, got 'b'", id="a text, no list"),
-        pytest.param((["\udcff" + "a" * 99], ["b"]), rf"in '.udcff{'a' * 59}'; ", id="of a long text 60 are shown"),
-        pytest.param(([["a", "b"]], ["c"]), r"segment 1 is \['a', 'b'\], not a text", id="two references"),
-        pytest.param((["a"], 5), "hypotheses: expected a list of texts, got 5", id="a number, no list"),
-        pytest.param((["a", None], ["b", "c"]), "references: segment 2 is None, not a text", id="no text"),
-        pytest.param((["a", "b"], ["c"]), "2 references, 1 hypotheses; every", id="uneven"),
+        pytest.param(lists(["a \ud83d"], ["b"]), r"references: segment 1 holds half of a character", id="a high half"),
+        pytest.param(lists(["a", "b"], ["c", "d\udcff"]), r"segment 2 .*'d\\udcff'; replace", id="a low half"),
+        pytest.param(
+            lists(["a"], ["a"]) | {"sources": ["a"]}, "sources are not read. Call score", id="a list too many"
+        ),
+        pytest.param({"hypotheses": ["a"]}, "references are missing. Call score.hypotheses, references=", id="too few"),
+        pytest.param({"hypotheses": ["a"], "sources": ["a"]}, "references are missing, sources are not", id="another"),
+        pytest.param(lists(["a"], "b"), "hypotheses: expected a list of texts, got 'b'", id="a text, no list"),
+        pytest.param(lists(["\udcff" + "a" * 99], ["b"]), rf"in '.udcff{'a' * 59}'; ", id="60 characters are shown"),
+        pytest.param(lists([["a", "b"]], ["c"]), r"segment 1 is \['a', 'b'\], not a text", id="two references"),
+        pytest.param(lists(["a"], 5), "hypotheses: expected a list of texts, got 5", id="a number, no list"),
+        pytest.param(lists(["a", None], ["b", "c"]), "references: segment 2 is None, not a text", id="no text"),
+        pytest.param(lists(["a", "b"], ["c"]), "2 references, 1 hypotheses; every", id="uneven"),
     ],
 )
 def test_texts_that_cannot_be_scored_are_refused_in_one_sentence(texts, message):
     for scorer in (bmx_grid.load("chrf", None), bmx_grid.load("chrf", "erasure", p=1.0)):
-        for ask in (scorer.score, scorer.count_texts, scorer.explain):
+        for ask in (scorer.score, scorer.count_texts, scorer.explain, scorer.corpus_score, scorer.statistics, scorer):
             with pytest.raises(DataError, match=message) as caught:
-                ask(*texts)
+                ask(**texts)
             assert str(caught.value).isprintable()
-    assert np.isfinite(scorer.score(["\N{GRINNING FACE} a"], ["\U0010ffff a"])).all(), "whole characters are texts"
-    assert scorer.score([], []).shape == (0,)
+    assert np.isfinite(scorer.score(["\U0010ffff a"], references=["\N{GRINNING FACE} a"])).all(), (
+        "whole characters are texts"
+    )
+    assert scorer.score([], references=[]).shape == (0,)
+
+
+def test_hypotheses_come_first_and_no_other_list_has_a_place():
+    """sacreBLEU's order. chrF of swapped lists is another number, so the order of before is refused, not guessed."""
+    chrf = sacrebleu.CHRF()
+    expected = [chrf.sentence_score("the cat is on a mat", ["the cat sat on the mat, it is black"]).score / 100]
+    swapped = [chrf.sentence_score("the cat sat on the mat, it is black", ["the cat is on a mat"]).score / 100]
+    hypotheses = ["the cat is on a mat"]
+    references = ["the cat sat on the mat, it is black"]
+    scorer = bmx_grid.load("chrf", "erasure")
+    assert scorer.score(hypotheses, references=references).tolist() == pytest.approx(expected, abs=1e-12)
+    assert scorer.score(references=references, hypotheses=hypotheses).tolist() == pytest.approx(expected, abs=1e-12)
+    assert abs(expected[0] - swapped[0]) > 0.05
+    asks = (scorer.score, scorer.explain, scorer.corpus_score, scorer.statistics, scorer.count_texts, scorer.items)
+    for ask in (*asks, scorer):
+        with pytest.raises(
+            DataError, match=r"2 lists were. Name the others: score\(hypotheses, references=references\)"
+        ):
+            ask(references, hypotheses)
+    both = bmx_grid.load(lambda hypotheses, references, sources: [1.0] * len(hypotheses), None)
+    with pytest.raises(DataError, match=r"3 lists were.*score\(hypotheses, sources=sources, references=references\)"):
+        both.score(hypotheses, references, hypotheses)
 
 
 def test_base_scores_and_explanations_belong_to_their_segments():
     alone = bmx_grid.load("chrf", None)
     boosted = bmx_grid.load("chrf", "erasure", p=-0.3)
-    explained = boosted.explain(REFERENCES, HYPOTHESES)
+    explained = boosted.explain(HYPOTHESES, references=REFERENCES)
     assert alone.reads == boosted.reads == ("reference", "hypothesis")
-    assert explained.base.tolist() == alone.score(REFERENCES, HYPOTHESES).tolist()
+    assert explained.base.tolist() == alone.score(HYPOTHESES, references=REFERENCES).tolist()
     assert [explanation.item.texts()["hypothesis"] for explanation in explained.explanations] == HYPOTHESES
     assert explained.scores[0] == explained.scores[2] != explained.scores[1]
     assert explained.scores.tolist() != explained.base.tolist()
-    assert len(alone.explain(REFERENCES, HYPOTHESES).explanations) == 0
-    assert alone.explain(REFERENCES, HYPOTHESES).base.tolist() == explained.base.tolist()
+    assert len(alone.explain(HYPOTHESES, references=REFERENCES).explanations) == 0
+    assert alone.explain(HYPOTHESES, references=REFERENCES).base.tolist() == explained.base.tolist()
 
 
 def test_without_p_and_w_the_metric_scores_and_the_explainer_explains():
     alone, boosted = bmx_grid.load("chrf", None), bmx_grid.load("chrf", "erasure", p=-0.3)
     shown = bmx_grid.load("chrf", "erasure")
-    explained = shown.explain(REFERENCES, HYPOTHESES)
+    explained = shown.explain(HYPOTHESES, references=REFERENCES)
     assert shown.signature == alone.signature
     assert shown.explanation_signature == "erasure|version:1|gap:double_space|seed:None"
     assert alone.explanation_signature is boosted.explanation_signature is None
-    scores = alone.score(REFERENCES, HYPOTHESES).tolist()
+    scores = alone.score(HYPOTHESES, references=REFERENCES).tolist()
     assert (
-        explained.scores.tolist() == explained.base.tolist() == shown.score(REFERENCES, HYPOTHESES).tolist() == scores
+        explained.scores.tolist()
+        == explained.base.tolist()
+        == shown.score(HYPOTHESES, references=REFERENCES).tolist()
+        == scores
     )
     for explanation, of_boosted in zip(
-        explained.explanations, boosted.explain(REFERENCES, HYPOTHESES).explanations, strict=True
+        explained.explanations, boosted.explain(HYPOTHESES, references=REFERENCES).explanations, strict=True
     ):
         assert explanation.attributions["hypothesis"].tolist() == of_boosted.attributions["hypothesis"].tolist()
-    assert bmx_grid.load("ter").score(REFERENCES, HYPOTHESES).shape == (3,)  # no boost: lower may be better
+    assert bmx_grid.load("ter").score(HYPOTHESES, references=REFERENCES).shape == (3,)  # no boost: lower may be better
 
 
 def test_repeated_segments_are_counted_and_scored_once():
     scorer = bmx_grid.load("chrf", "erasure", p=-0.3)
     advanced: list[int] = []
-    scorer.explain(REFERENCES, HYPOTHESES, progress=advanced.append)
-    assert sum(advanced) == scorer.count_texts(REFERENCES, HYPOTHESES)
-    assert scorer.count_texts(REFERENCES, HYPOTHESES) == scorer.count_texts(REFERENCES[:2], HYPOTHESES[:2])
+    scorer.explain(HYPOTHESES, references=REFERENCES, progress=advanced.append)
+    assert sum(advanced) == scorer.count_texts(HYPOTHESES, references=REFERENCES)
+    assert scorer.count_texts(HYPOTHESES, references=REFERENCES) == scorer.count_texts(
+        HYPOTHESES[:2], references=REFERENCES[:2]
+    )
     # twice the text and 6 erased words, and the segment itself
-    assert scorer.count_texts(REFERENCES[:1], HYPOTHESES[:1]) == 15
+    assert scorer.count_texts(HYPOTHESES[:1], references=REFERENCES[:1]) == 15
 
 
 def test_a_segment_that_cannot_be_explained_is_named_by_its_number():
     scorer = bmx_grid.load("chrf", "lime", p=1.0, settings={"max_texts": 50, "explainer.num_samples": 100})
     for ask in (scorer.score, scorer.count_texts):
         with pytest.raises(ExplainError, match="segment 2: "):
-            ask(["", "one two three four five six seven"], ["", "one two three four five six eight"])
+            ask(["", "one two three four five six eight"], references=["", "one two three four five six seven"])
 
 
 @pytest.mark.parametrize("explainer", [None, "erasure"])
@@ -94,7 +132,7 @@ def test_a_metric_without_a_finite_score_is_named(explainer, monkeypatch):
     monkeypatch.setattr(type(scorer.metric), "may_be_undefined", True)
     monkeypatch.setattr(type(scorer.metric), "combine", lambda self, sums: np.full(sums.shape[:-1], np.nan))
     with pytest.raises(BmxError, match=re.escape(scorer.metric.signature)):
-        scorer.score(["a b c"], ["a b d"])
+        scorer.score(["a b d"], references=["a b c"])
 
 
 @pytest.mark.parametrize(
@@ -120,9 +158,9 @@ def test_parts_that_cannot_be_used_are_refused(arguments, message):
 
 
 def test_the_seed_and_settings_reach_the_parts():
-    texts = (["one two three four five six"], ["two three four seven one eight"])
+    texts = {"references": ["one two three four five six"], "hypotheses": ["two three four seven one eight"]}
     settings = [{"explainer.num_samples": 9, "seed": seed} for seed in (0, 0, 1)]
-    scores = [bmx_grid.load("chrf", "lime", p=1.0, w=0.0, settings=of_seed).score(*texts)[0] for of_seed in settings]
+    scores = [bmx_grid.load("chrf", "lime", p=1.0, w=0.0, settings=of_seed).score(**texts)[0] for of_seed in settings]
     assert scores[0] == scores[1] != scores[2]
     scorer = bmx_grid.load("chrf", "erasure", p=2.0, settings={"metric.char_order": 3, "side": "hypothesis"})
     assert (scorer.boost.p, scorer.boost.side, scorer.metric.char_order) == (2.0, "hypothesis", 3)
@@ -132,11 +170,16 @@ def test_the_seed_and_settings_reach_the_parts():
 def test_many_segments_are_scored_in_parts_and_in_order(explainer, monkeypatch):
     scorer = bmx_grid.load("chrf", explainer, p=None if explainer is None else -0.3)
     references = [f"word{row} the cat" for row in range(12)]
-    scores = scorer.score(references, references[::-1])
+    scores = scorer.score(references[::-1], references=references)
     monkeypatch.setattr("bmx_grid.attribution.scorer.TEXTS_AT_ONCE", 5)
     parts: list[int] = []
-    assert scorer.explain(references, references[::-1], progress=parts.append).scores.tobytes() == scores.tobytes()
-    assert len(parts) == (3 if explainer is None else 12) and sum(parts) == scorer.count_texts(references, references)
+    assert (
+        scorer.explain(references[::-1], references=references, progress=parts.append).scores.tobytes()
+        == scores.tobytes()
+    )
+    assert len(parts) == (3 if explainer is None else 12) and sum(parts) == scorer.count_texts(
+        references, references=references
+    )
 
 
 @pytest.mark.parametrize("metric", ["ter", "wer", "per", "chrf", "sentence_bleu"])
@@ -160,19 +203,19 @@ CORPUS = {
 
 @pytest.mark.parametrize("metric", CORPUS)
 def test_a_corpus_score_is_sacrebleus(metric):
-    score = bmx_grid.load(metric, None).corpus_score(REFERENCES, HYPOTHESES)
+    score = bmx_grid.load(metric, None).corpus_score(HYPOTHESES, references=REFERENCES)
     assert 100 * score == pytest.approx(CORPUS[metric].corpus_score(HYPOTHESES, [REFERENCES]).score, abs=1e-12)
 
 
 def test_a_corpus_score_without_statistics_is_the_mean_and_undefined_without_segments():
     scorers = bmx_grid.load("ter", None), bmx_grid.load("chrf", "erasure", p=-0.3), bmx_grid.load("rouge_l", None)
     for scorer in scorers:
-        assert np.isnan(scorer.corpus_score([], []))
-        assert scorer.corpus_score(["", ""], ["", ""]) == scorer.score([""], [""])[0], "segments without words count"
-    mean = scorers[1].score(REFERENCES, HYPOTHESES).mean()
-    assert scorers[1].corpus_score(REFERENCES, HYPOTHESES) == pytest.approx(mean, abs=1e-15)
+        assert np.isnan(scorer.corpus_score([], references=[]))
+        assert scorer.corpus_score(["", ""], references=["", ""]) == scorer.score([""], references=[""])[0]
+    mean = scorers[1].score(HYPOTHESES, references=REFERENCES).mean()
+    assert scorers[1].corpus_score(HYPOTHESES, references=REFERENCES) == pytest.approx(mean, abs=1e-15)
     # by hand: "is" and "a" for "sat" and "the" of 6 words, "the" and "barked" for "a" and "barks" of 3
-    assert scorers[0].corpus_score(REFERENCES[:2], HYPOTHESES[:2]) == pytest.approx(4 / 9, abs=1e-15)
+    assert scorers[0].corpus_score(HYPOTHESES[:2], references=REFERENCES[:2]) == pytest.approx(4 / 9, abs=1e-15)
 
 
 @pytest.mark.parametrize(("metric", "point"), [("chrf", {}), ("chrf", {"p": -1.0}), ("minilm_sbert", {})])
@@ -186,9 +229,9 @@ def test_torchmetrics_gets_the_score_of_a_system_batch_by_batch(metric, point):
     second = pickle.loads(pickle.dumps(scorer.torch_metric()))
     second.update(HYPOTHESES[1:], REFERENCES[1:])
     adapted.sums += second.sums  # as processes gather them
-    scores = scorer(REFERENCES, HYPOTHESES)
+    scores = scorer(HYPOTHESES, references=REFERENCES)
     expected = scores.mean()
     if scorer.has_statistics:
-        sums = scorer.metric.statistics(scorer.items(REFERENCES, HYPOTHESES)).sum(axis=0)
+        sums = scorer.metric.statistics(scorer.items(HYPOTHESES, references=REFERENCES)).sum(axis=0)
         expected = scorer.metric.combine(sums)
     assert adapted.compute().item() == pytest.approx(expected, abs=1e-6)

@@ -20,8 +20,10 @@ def test_neighbouring_words_are_one_span_as_heavy_as_they_are_together():
     output = Output(1, "i", "en-de", "news", "d", "A", "source", "reference", TEXT)
     explanation = Explanation("key", 0.5, Item(hypothesis=TEXT, reference="reference"), {"hypothesis": WEIGHTS})
     scored = SimpleNamespace(scores=np.array([0.5]), explanations=[explanation])
-    scorer = SimpleNamespace(reads=("hypothesis", "reference"), metric=Chrf(), explain=lambda *_, progress: scored)
-    (line,) = predictions([output], [["h"], ["r"]], scorer, with_spans=True, error_free_from=None)
+    scorer = SimpleNamespace(reads=("hypothesis", "reference"), metric=Chrf(), explain=lambda **_: scored)
+    (line,) = predictions(
+        [output], {"hypotheses": ["h"], "references": ["r"]}, scorer, with_spans=True, error_free_from=None
+    )
     spans = json.loads(line)["task1_pred"]["A"]["errors"]
     assert [(TEXT[span["start"] : span["end"]], span["severity"]) for span in spans] == [
         ("bad word", "minor"),

@@ -129,7 +129,7 @@ def test_text_shows_scores_mean_signature_and_words(score):
 
 
 def load_and_score():
-    return bmx_grid.load("chrf", explainer="erasure", p=-0.3, w=0.6).score(REFERENCES, HYPOTHESES)
+    return bmx_grid.load("chrf", explainer="erasure", p=-0.3, w=0.6).score(HYPOTHESES, references=REFERENCES)
 
 
 @pytest.mark.parametrize("form", [(), ("--json",)], ids=["text", "json"])
@@ -141,7 +141,7 @@ def test_without_a_boost_scores_are_the_metrics_and_words_are_shown(score, form)
         assert (repr(float(100 * expected[1])) if form else f"{100 * expected[1]:.4f}") in done.out
         assert f"{explainer}|" in done.out and Chrf().signature in done.out and "boosted|" not in done.out
         assert "Hello" in done.out
-    assert bmx_grid.load("chrf", "erasure").score(REFERENCES, HYPOTHESES).tolist() == expected.tolist()
+    assert bmx_grid.load("chrf", "erasure").score(HYPOTHESES, references=REFERENCES).tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("explainer", ["erasure", "lime", "shap"])
@@ -241,7 +241,7 @@ def test_crlf_ends_lines_as_lf_does(by_recipe, tmp_path, monkeypatch, read_from)
 
 def test_every_format_has_the_scores_and_names_the_recipe(by_recipe, tmp_path):
     scorer = bmx_grid.load(recipe=str(tmp_path / "mine.json"))
-    expected = scorer.explain(REFERENCES, HYPOTHESES)
+    expected = scorer.explain(HYPOTHESES, references=REFERENCES)
     assert "name:bleu-words|" in scorer.signature
     printed = json.loads(by_recipe("--json").out)
     assert list(printed) == ["signature", "scale", "mean", "unboosted", "scores"]

@@ -565,7 +565,7 @@ def test_score_names_the_languages_of_its_texts(tmp_path, capsys):
         loaded = bmx_grid.load(
             "judge", None, settings=dict(item.split("=", 1) for item in settings), language_pair="fr-en"
         )
-        assert loaded.score(["une maison"], ["a house"], ["one house"]).tolist() == [0.5]
+        assert loaded.score(["one house"], references=["a house"], sources=["une maison"]).tolist() == [0.5]
     assert "from French to English" in server.seen[1]["messages"][-1]["content"]
 
 

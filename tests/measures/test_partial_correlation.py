@@ -26,7 +26,7 @@ def test_residuals_are_those_of_a_refit_without_each_cluster():
     inside = nuisance(rng, groups=(np.arange(N) % 5,))
     targets, clusters = rng.normal(size=(N, 2)), clusters_of(N, 3)
     for mixture in range(len(MIXTURES)):
-        kernel = _Kernels(inside).mixture(mixture)
+        kernel = _Kernels(inside).mixture(mixture, 0.3)
         left = _errors(_precision(kernel, 0.3), targets, clusters)
         for cluster in (0, 17):
             out = clusters == cluster

@@ -218,7 +218,7 @@ def test_a_smoothing_method_alone_has_its_own_value(method):
     references, hypotheses = map(list, zip(*pairs, strict=True))
     default = sacrebleu.BLEU(smooth_method=method, effective_order=True)
     expected = [default.sentence_score(hypothesis, [reference]).score / 100 for reference, hypothesis in pairs]
-    assert scorer.score(references, hypotheses).tolist() == expected
+    assert scorer.score(hypotheses, references=references).tolist() == expected
 
 
 def test_only_normalised_ter_has_another_identity():

@@ -112,13 +112,14 @@ BOOSTS = ["share_negative", "mean", "spread", "sum", "learned", "power_mean_grid
     ],
 )
 def test_recipes_of_a_sweep_score_as_the_sweep_did(sweep, texts, tmp_path, capsys, metric, explainer, settings):
+    references, hypotheses = texts
     recipes = sweep(f"metric=[{metric}]", f"explainer=[{explainer}]", *settings, boosts=BOOSTS)
     assert recipes, "some of the boosts gain on the segments they are chosen on"
     assert set(recipes) <= {f"{metric}-{explainer}-{boost}" for boost in BOOSTS}
     for name, recipe in recipes.items():
         path = tmp_path / "out" / "recipes" / f"{name}.json"
         scorer = bmx_grid.load(recipe=path)
-        scored = scorer.explain(*texts)
+        scored = scorer.explain(hypotheses, references=references)
         explained = as_arrays(scored.explanations)
         features = recipe.boost.features(explained.ground_truth, explained.hypothesis)
         expected = recipe.fitted().scores(explained.base_scores, features)
@@ -126,7 +127,8 @@ def test_recipes_of_a_sweep_score_as_the_sweep_did(sweep, texts, tmp_path, capsy
         assert not np.array_equal(scored.scores, scored.base)
         # each segment alone, as a new one would come
         for row in (0, 25):
-            assert scorer.score(*([side[row]] for side in texts))[0] == scored.scores[row]
+            alone = scorer.score([hypotheses[row]], references=[references[row]])
+            assert alone[0] == scored.scores[row]
         for side, lines in zip(("r", "h"), texts, strict=True):
             (tmp_path / side).write_text("".join(f"{line}\n" for line in lines))
         files = ("--reference", str(tmp_path / "r"), "--hypothesis", str(tmp_path / "h"))
@@ -139,6 +141,7 @@ def test_recipes_of_a_sweep_score_as_the_sweep_did(sweep, texts, tmp_path, capsy
 
 
 def test_a_recipe_says_what_it_was_chosen_on_and_has_the_attributions_of_the_sweep(sweep, texts, tmp_path):
+    references, hypotheses = texts
     chosen = ("metric=[chrf]", "explainer=[lime]", "seed=7", "explainer.lime.num_samples=30")
     recipes = sweep(*chosen, boosts=["learned", "spread", "mean"], gain=0.25)
     recipe = next(iter(recipes.values()))
@@ -151,7 +154,7 @@ def test_a_recipe_says_what_it_was_chosen_on_and_has_the_attributions_of_the_swe
     assert (recipe.partial_r.value, recipe.metric.settings, recipe.seed, len(recipe.date)) == (None, {}, 7, 10)
     stored = pq.read_table(next((tmp_path / "cache").rglob("sample.de-en.parts/*.parquet"))).to_pydict()
     by_key = dict(zip(stored["key"], stored["hypothesis_attributions"], strict=True))
-    for explained in bmx_grid.load(recipe=recipe).explain(*texts).explanations[:20]:
+    for explained in bmx_grid.load(recipe=recipe).explain(hypotheses, references=references).explanations[:20]:
         assert by_key[explained.key] == explained.attributions["hypothesis"].tolist()
 
 

@@ -188,6 +188,14 @@ class Combined(Mixed):
         models = [metric.pretrained() for _, metric in self.metrics]
         return tuple(chain.from_iterable(models))
 
+    def known_languages(self, role: Role) -> frozenset[str] | None:
+        known = None
+        for _, metric in self.metrics:
+            languages = metric.known_languages(role) if role in metric.reads else None
+            if languages is not None:
+                known = languages if known is None else known & languages
+        return known
+
     def check(self) -> None:
         for _, metric in self.metrics:
             metric.check()

@@ -114,7 +114,7 @@ def of_texts(seed: int, numbers: range, folder: Path) -> Iterator[tuple[int, str
 
     def scored(number: int, pair: tuple[str, str]) -> str:
         try:
-            found = scorers[number % len(scorers)].score(*([text] for text in pair))
+            found = scorers[number % len(scorers)].score([pair[1]], references=[pair[0]])
         except BmxError as error:
             return _sentence(str(error), ["segment 1"])
         if found.shape != (1,) or not abs(found[0]) < float("inf"):

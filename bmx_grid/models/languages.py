@@ -1,0 +1,64 @@
+"""The languages that pretrained models were trained on, as their model cards say."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+
+import yaml
+
+from bmx_grid.core.errors import UnavailableError
+from bmx_grid.models.files import find_file
+
+Languages = frozenset[str]  # codes of ISO 639-1, such as en
+
+# Of hub models whose card is seldom in the cache, by the last part of their id; no entry says nothing.
+_OF_HUB_MODELS = {
+    **dict.fromkeys(("bert-base-uncased", "roberta-large", "bart-large-cnn", "gpt2"), Languages({"en"})),
+    "e5-small-enpt-q4.bin": Languages({"en", "pt"}),
+}
+
+
+def languages_of(models: Iterable[tuple[str, str | None]]) -> Languages | None:
+    """The languages that all of these models (name, revision) know; None if no card limits them."""
+    known: Languages | None = None
+    for model, revision in models:
+        languages = _languages_of(model, revision)
+        if languages is not None:
+            known = languages if known is None else known & languages
+    return known
+
+
+@functools.lru_cache(maxsize=100)
+def _languages_of(model: str, revision: str | None) -> Languages | None:
+    try:
+        card = find_file(model, revision, "README.md")
+    except UnavailableError:
+        card = None
+    named: object = None
+    if card is not None:
+        named = _header(card.read_text("utf-8", errors="replace")).get("language")
+    if named is None:
+        return _OF_HUB_MODELS.get(model.rpartition("/")[2])
+    codes = set()
+    for name in named if isinstance(named, list) else [named]:
+        # YAML reads the code of Norwegian as a truth value.
+        codes.add("no" if name is False else str(name).lower())
+    # "multilingual" and names such as "code" say of no language that it is unknown
+    if not all(len(code) == 2 for code in codes):
+        return None
+    return Languages(codes)
+
+
+def _header(card: str) -> dict[str, object]:
+    """The fields at the top of a model card, between two lines of dashes."""
+    lines = card.splitlines()
+    if not lines or lines[0] != "---" or "---" not in lines[1:]:
+        return {}
+    end = lines.index("---", 1)
+    try:
+        fields = yaml.safe_load("\n".join(lines[1:end]))
+    except yaml.YAMLError:
+        # a card is for people: one that cannot be read says nothing
+        return {}
+    return fields if isinstance(fields, dict) else {}
