@@ -66,7 +66,7 @@ class Answers:
     whatever others gain, and one of its published point, where there is one.
     legend: the verdicts that occur, a line each; next_steps: what to do, in a sentence, "" where it would rest on a
     constructed data set; not_judged: the boosts that cannot be made, a sentence per reason; unnamed: the SHARED_LEVELS
-    that the judged data do not name, in a sentence or two.
+    that the judged data do not name, in a sentence or two; families: over how many comparisons verdicts are corrected.
     """
 
     verdicts: Verdicts
@@ -75,6 +75,7 @@ class Answers:
     next_steps: str = ""
     not_judged: Sequence[str] = ()
     unnamed: str = ""
+    families: str = ""
 
 
 def compute(given: Given) -> Answers:
@@ -96,6 +97,7 @@ def compute(given: Given) -> Answers:
         legend=legend(labels),
         next_steps=next_steps(evidence),
         not_judged=_not_judged(not_judged, declared),
+        families=_families(declared, published),
         unnamed="" if given.constructed else _unnamed([*declared, *published]),
     )
 
@@ -130,6 +132,19 @@ def tables(result: Answers) -> Iterator[Table]:
         notes.append(result.unnamed)
     title = "What each boost is worth"
     yield Table.of("verdicts", title, judged, columns, notes, by=["question"], names=len(names))
+
+
+def _families(declared: Verdicts, published: Verdicts) -> str:
+    """Over how many comparisons the verdicts are corrected, by question."""
+    parts = []
+    for rows, where in ((declared, ""), (published, " at published points")):
+        sizes = sorted({row.tried for row in rows})
+        if sizes:
+            count = " or ".join(f"{size:,}" for size in sizes)
+            parts.append(f"{count}{where}")
+    if not parts:
+        return ""
+    return f"Comparisons that Holm's correction of the verdicts is over: {', '.join(parts)}."
 
 
 def _unnamed(rows: Verdicts) -> str:

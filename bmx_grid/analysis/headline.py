@@ -109,7 +109,7 @@ def answer(given: Given, most: int | None = None) -> list[str]:
     lines += _without_correlation(given)
     lines += given.ask(placebos.compute).unbeaten
     lines += of_boosts.legend
-    lines += filter(None, [of_boosts.unnamed, of_boosts.next_steps])
+    lines += filter(None, [of_boosts.families, of_boosts.unnamed, of_boosts.next_steps])
     return [*lines, *of_words.words_in_words, *of_words.plausibility_in_words, *not_evidence(given)]
 
 
