@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -93,11 +93,11 @@ def contrasts(
     metrics: Floats | None = None,
     statistic: GainStatistic = "pooled",
     gold: str = "",
-    not_judged: str = "",
+    not_judged: Set[tuple[str, str]] = frozenset(),
 ) -> Contrasts:
     """What each boost gains over the metric, and its partial correlations.
 
-    not_judged: a point that no verdict is about, so that no partial correlation is needed; "" for none.
+    not_judged: boosts at points that no verdict is about, so that no partial correlation is needed.
     statistic, gold: as of `Contrasts`. metrics: float64[n, m] of other metrics, if there are any. seed: of the halves
     of the segments that a partial correlation is extrapolated from.
     """
@@ -111,7 +111,7 @@ def contrasts(
     for (boost, point), scores in held_out.items():
         place = differences.add(scores)
         differences.terms[boost, METRIC, point, gold] = {place: 1.0, base: -1.0}
-    judged = {key: scores for key, scores in held_out.items() if key[1] != not_judged}
+    judged = {key: scores for key, scores in held_out.items() if key not in not_judged}
     _add_partial(differences, rated, rated.nuisance, judged, SCORE_AND_TEXT, seed)
     if metrics is not None:
         # The average of metrics is made of what it would be given.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
@@ -231,7 +231,8 @@ class BoostEvaluation(OnGrid):
         for places in by_dataset:
             members_of_dataset = _picked(members, places)
             results_of_dataset = _picked(results, places)
-            differences = self._of_dataset(members_of_dataset, results_of_dataset)
+            is_only = len(by_dataset) == 1
+            differences = self._of_dataset(members_of_dataset, results_of_dataset, is_only)
             # One setting alone has no means over language pairs.
             joint = {}
             if len(settings) > 1:
@@ -251,8 +252,11 @@ class BoostEvaluation(OnGrid):
         self._ask_verdicts(members, results)
         return results
 
-    def _of_dataset(self, members: Sequence[Member], results: Sequence[BoostsOfSetting]) -> Differences:
-        """Add what is chosen on other folds and language pairs of a data set, and what needs no choice."""
+    def _of_dataset(self, members: Sequence[Member], results: Sequence[BoostsOfSetting], is_only: bool) -> Differences:
+        """Add what is chosen on other folds and language pairs of a data set, and what needs no choice.
+
+        is_only: whether the sweep has no other data set.
+        """
         kind = self._kind
         settings = [member.setting for member in members]
         labels = [setting.clusters for setting in settings]
@@ -280,7 +284,12 @@ class BoostEvaluation(OnGrid):
                 for name in self.boosts:
                     if (name, point) in scores:
                         result.scores[name] = member.on_all(scores[name, point])
-        return self._add_lines(members, results, held_out, metrics)
+        # What other folds chose has no verdict if other language pairs chose for all, on every data set.
+        not_judged = set()
+        for name, point in held_out[0]:
+            if is_only and point == ELSEWHERE and all((name, ELSEWHERE) in scores for scores in held_out):
+                not_judged.add((name, CROSS_FITTED))
+        return self._add_lines(members, results, held_out, metrics, not_judged)
 
     def _across_datasets(
         self,
@@ -306,16 +315,15 @@ class BoostEvaluation(OnGrid):
         results: Sequence[BoostsOfSetting],
         held_out: Sequence[HeldOutScores],
         metrics: Sequence[Floats | None],
+        not_judged: Set[tuple[str, str]] = frozenset(),
     ) -> Differences:
         """Add to the results the gains of held-out scores in each language pair of a data set.
 
         metrics: float64[n, m] scores of m other metrics of each member, which partial correlations are given as well;
-        None if there are none. Returns what the gains are of, for means over the pairs.
+        None if there are none. not_judged: see `contrasts`. Returns what the gains are of, for means over the pairs.
         """
         kind = self._kind
         differences: Differences = {}
-        # What other folds chose has no verdict if other language pairs chose for all.
-        elsewhere = all(any(point == ELSEWHERE for _, point in scores) for scores in held_out)
         for member, scores, other_scores, result in zip(members, held_out, metrics, results, strict=True):
             names = member.setting.names
             for gold in self._golds:
@@ -335,7 +343,7 @@ class BoostEvaluation(OnGrid):
                     metrics=metrics_of_rated,
                     statistic=self.statistic,
                     gold=gold,
-                    not_judged=CROSS_FITTED if elsewhere else "",
+                    not_judged=not_judged,
                 )
                 lines = lines_of(names, rated, gains, self.resamples, self.seed)
                 result.boosts.extend(lines)

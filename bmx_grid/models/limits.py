@@ -56,9 +56,8 @@ def _table_limits(network: Any) -> list[int]:
         weights = getattr(module, "weight", None)
         # Tables are embeddings, or as in I-BERT of a class of their own. A name such as `relative_position_embedding`
         # is of a table of distances.
-        is_table = weights is not None and hasattr(module, "padding_idx")
         is_of_positions = own_name == "wpe" or ("position" in own_name and "relative" not in own_name)
-        if not is_table or not is_of_positions:
+        if weights is None or not hasattr(module, "padding_idx") or not is_of_positions:
             continue
         # RoBERTa and its like count positions from the one after the padding's, BART and its like from `offset`.
         first = getattr(module, "offset", 0)

@@ -27,6 +27,7 @@ from planted import (
     opposite_lengths,
     pairs_of,
     same,
+    setting,
     shared,
     signal,
     systems,
@@ -102,3 +103,14 @@ def test_knowing_which_sources_are_hard_is_not_telling_translations_apart(each):
     labels = {label for label, _ in verdicts}
     assert not labels & {HELPS, REDUNDANT, INFORMATIVE}
     assert labels & {OPEN, CONFOUNDED}, "the gain is real"
+
+
+@pytest.mark.parametrize("pairs_of_second", [1, 2], ids=["other folds chose", "other language pairs chose"])
+def test_a_verdict_on_all_data_sets_has_a_partial_correlation(pairs_of_second):
+    rng = np.random.default_rng(7)
+    sweep = [setting(signal(rng, 0.4, n=60), rng, f"p{number}-en", "first") for number in range(4)]
+    sweep += [setting(signal(rng, 0.4, n=60), rng, f"p{number}-en", "second") for number in range(pairs_of_second)]
+    verdicts = [verdict for result in JUDGING.evaluate(sweep) for verdict in result.verdicts]
+    of_all = [verdict for verdict in verdicts if verdict.family == ("all", "declared")]
+    assert {verdict.point for verdict in of_all} == {"cross_fitted" if pairs_of_second == 1 else "elsewhere"}
+    assert np.isfinite([verdict.partial_r.low for verdict in of_all]).all()
