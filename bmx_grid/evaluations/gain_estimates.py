@@ -76,7 +76,8 @@ class Contrasts:
                 blocks.setdefault(key, []).append(values)
             for key, correlation in self.partial.items():
                 moved = correlation.influence @ weights / len(weights)
-                blocks.setdefault(key, []).append(correlation.value + moved)
+                # A sum of influences may leave the range of a correlation.
+                blocks.setdefault(key, []).append(np.clip(correlation.value + moved, -1.0, 1.0))
         samples = {}
         for key, parts in blocks.items():
             samples[key] = np.concatenate(parts)
