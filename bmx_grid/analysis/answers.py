@@ -144,7 +144,7 @@ def _families(declared: Verdicts, published: Verdicts) -> str:
             parts.append(f"{count}{where}")
     if not parts:
         return ""
-    return f"Comparisons that Holm's correction of the verdicts is over: {', '.join(parts)}."
+    return f"Holm's correction counts so many verdicts: {', '.join(parts)}."
 
 
 def _unnamed(rows: Verdicts) -> str:

@@ -52,7 +52,7 @@ KEYS_OF_FILES: Mapping[str, frozenset[str]] = {
         language_code direction directions augment term_weights weights scale specials repeated baseline best metric
         metrics explainer aggregation max_texts minus_prior prompt temperature max_tokens score_from repeat concurrency
         timeout retries max_requests num_samples kernel_width alpha mask backend max_evals exact_up_to gap sides delta
-        no_candidate errors_are tokens sub_words probabilities seed idf
+        no_candidate errors_are tokens sub_words probabilities seed idf idf_texts
 
         feature side mix p w cap shift penalties boosts grid correlation fixed max_points statistic statistics draws
         resamples smallest_gain sentences top system_score tests error_free_human error_free_least pooled ties
