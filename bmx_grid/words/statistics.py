@@ -23,7 +23,7 @@ TEXT_STATISTICS = (
     "digits",
     "capitals",
     "count_unseen",  # this and the following: logarithms of one more than a number
-    "count_unseen_forms",
+    "count_unique",  # of words with their punctuation that occur in no other text, whatever its cluster
     "count_digits",
 )
 
@@ -32,12 +32,12 @@ def text_statistics(rows: Sequence[Sequence[str]], clusters: Ints) -> Floats:
     """float64[N, 12] TEXT_STATISTICS of N texts, given by their words.
 
     How frequent a word is, is counted in these texts without those of the own cluster, int64[N] codes: neither case nor
-    punctuation at its ends counts, except for forms, whose punctuation counts. An empty text has zeros.
+    punctuation at its ends counts. An empty text has zeros.
     """
     statistics = np.zeros((len(rows), len(TEXT_STATISTICS)))
     counts = _other_counts(rows, clusters, _bare)
-    counts_of_forms = _other_counts(rows, clusters, _with_punctuation)
-    for row, (words, elsewhere, forms) in enumerate(zip(rows, counts, counts_of_forms, strict=True)):
+    counts_in_texts = _other_counts(rows, np.arange(len(rows)), str.casefold)
+    for row, (words, elsewhere, in_texts) in enumerate(zip(rows, counts, counts_in_texts, strict=True)):
         if not words:
             continue
         # Frequencies spread over powers of ten; a word that occurs nowhere else has 0.
@@ -60,7 +60,7 @@ def text_statistics(rows: Sequence[Sequence[str]], clusters: Ints) -> Floats:
             digits / length,
             capitals / length,
             np.log1p(np.sum(elsewhere == 0)),
-            np.log1p(np.sum(forms == 0)),
+            np.log1p(np.sum(in_texts == 0)),
             np.log1p(digits),
         ]
     return statistics
@@ -68,10 +68,6 @@ def text_statistics(rows: Sequence[Sequence[str]], clusters: Ints) -> Floats:
 
 def _bare(word: str) -> str:
     return EDGES.sub("", word.casefold()) or word
-
-
-def _with_punctuation(word: str) -> str:
-    return word.casefold()
 
 
 def _other_counts(rows: Sequence[Sequence[str]], clusters: Ints, form: Callable[[str], str]) -> list[Ints]:

@@ -42,8 +42,8 @@ def test_a_words_frequency_is_counted_in_texts_of_other_clusters():
         pytest.param("digits", [0, 0, 2 / 21, 0, 0], id="digits"),
         pytest.param("capitals", [1 / 12, 0, 4 / 21, 0, 0], id="capitals"),
         pytest.param("count_unseen", np.log1p([0, 0, 4, 0, 0]), id="words that occur nowhere else"),
-        # "sat." and "sat" are two forms
-        pytest.param("count_unseen_forms", np.log1p([1, 1, 4, 0, 0]), id="with their punctuation"),
+        # "sat." and "sat" are two words here
+        pytest.param("count_unique", np.log1p([1, 1, 4, 0, 0]), id="words with their punctuation in no other text"),
         pytest.param("count_digits", np.log1p([0, 0, 2, 0, 0]), id="count of digits"),
     ],
 )
