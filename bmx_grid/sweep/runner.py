@@ -12,6 +12,7 @@ from itertools import chain
 from traceback import clear_frames
 
 from bmx_grid.attribution.explain import Explanation, explain_items, in_parts, texts_at_once
+from bmx_grid.attribution.promises import check_batches
 from bmx_grid.attribution.store import Slot
 from bmx_grid.core.errors import BmxError, UnavailableError, component_errors
 from bmx_grid.core.identity import canonical_json
@@ -185,6 +186,8 @@ def _work(
             before = truncated()
             n_unread = len(UNREAD)
             explained = explain()
+            if number == 0:
+                check_batches(metric, explained)
             _check_unchanged(slot, {"metric": metric, "explainer": explainer})
             n_truncated = truncated() - before
             n_scored = sum(metric.count_texts(done.item, done.n_texts) for done in explained)
