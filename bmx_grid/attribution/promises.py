@@ -27,7 +27,7 @@ from bmx_grid.attribution.contracts import (
 )
 from bmx_grid.attribution.explain import Explanation, count_texts, explain_items, score_requests
 from bmx_grid.core.errors import ComponentError, exception_line
-from bmx_grid.core.identity import Component
+from bmx_grid.core.identity import Component, identity
 from bmx_grid.core.ragged import Floats
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.explainers.base import Explainer
@@ -67,15 +67,20 @@ INDEPENDENT = "A score must be the same alone and in any batch: it may depend on
 
 @dataclass(frozen=True)
 class TextHash(Metric):
-    """A meaningless metric for explainers: a number in [0, 1) made of all texts."""
+    """A meaningless metric for explainers: a number in [0, 1) made of all texts, and of a salt in place of weights."""
 
     reads: ClassVar[tuple[Role, ...]] = ("source", "hypothesis")
     signature: ClassVar[str] = "text_hash"
 
+    salt: int = identity(0)
+
+    def with_shuffled_weights(self, seed: int) -> Metric:
+        return replace(self, salt=self.salt + 1 + seed)
+
     def score(self, items: Sequence[Item]) -> Floats:
         scores = []
         for item in items:
-            content = "\0".join(item.texts().values()).encode()
+            content = "\0".join([str(self.salt), *item.texts().values()]).encode()
             number = int.from_bytes(hashlib.blake2b(content, digest_size=6).digest(), "big")
             scores.append(number / 2**48)
         return np.array(scores, dtype=np.float64)
