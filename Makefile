@@ -37,6 +37,7 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python tests/tools/examples.py
 
 # The site in build/site, without a network; a warning is an error.
 docs: $(READY)

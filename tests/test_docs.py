@@ -15,6 +15,7 @@ import yaml
 from fakes import ROOT
 
 import bmx_grid
+from bmx_grid.commands.check import main as check_parts
 from bmx_grid.core.configure import CONFIGS, groups, options
 
 
@@ -124,6 +125,8 @@ def test_the_page_on_own_parts_is_a_folder_that_runs(run_blocks, tmp_path, monke
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.setenv("BMX_ALLOWED_PACKAGES", "")
     known = run_blocks("own_parts.md")
+    assert check_parts(["bigrams", "alone", "--config-dir", "conf"]) == 0
+    assert "python -m bmx_grid check bigrams alone --config-dir conf" in text_of("own_parts.md")
     again = known["run"].settings.iloc[0]
     assert again["baseline"] == settings.loc[("bigrams", "alone"), "baseline"]
 

@@ -35,8 +35,8 @@ from bmx_grid.analysis.base import Given, GridTable, Table, WideRow
 from bmx_grid.analysis.gains import overview
 from bmx_grid.analysis.points import chosen_points
 from bmx_grid.analysis.verdict_rows import DECLARED, several_golds, shown_verdicts
-from bmx_grid.core.configure import ALLOWED_PACKAGES, option_class, options
-from bmx_grid.core.errors import ComponentError, ConfigError, component_errors
+from bmx_grid.core.configure import option_class, options
+from bmx_grid.core.errors import ALLOWED_PACKAGES, ComponentError, ConfigError, component_error, component_errors
 from bmx_grid.core.wording import visible
 from bmx_grid.evaluations.base import NAMES, SettingRow, as_columns
 from bmx_grid.evaluations.boost_evidence import ALL
@@ -164,6 +164,8 @@ def _imported(name: str) -> Any:
         module = importlib.import_module(name)
     except ModuleNotFoundError as error:
         raise ConfigError(f"questions: there is no module '{error.name}' for '{name}'.") from error
+    except (Exception, SystemExit) as error:  # a module of another package may raise anything
+        raise ConfigError(f"questions: importing '{name}' fails: {component_error(error)}") from error
     lacking = [part for part in ("compute", "tables") if not callable(getattr(module, part, None))]
     if lacking:
         parts = " and no ".join(lacking)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import os
 import re
-import traceback
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ import numpy as np
 from bmx_grid.attribution.scorer import Scorer
 from bmx_grid.attribution.texts import SURROGATE
 from bmx_grid.core.configure import LARGEST_COUNT, check_seed, convert
-from bmx_grid.core.errors import ComponentError, ConfigError, exception_line, shown
+from bmx_grid.core.errors import ComponentError, ConfigError, component_error, exception_line, shown
 from bmx_grid.core.identity import Component, identity, runtime
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import counted
@@ -126,9 +125,7 @@ class Function(Metric):
             returned = self.function(**texts)
         # What Python raises for a list where a text was expected.
         except (TypeError, AttributeError) as error:
-            failure = ComponentError(self._breach(f"raises {exception_line(error)}"))
-            failure.details = traceback.format_exc()
-            raise failure from error
+            raise component_error(error, self._breach(f"raises {exception_line(error)}")) from error
         wrong = _not_scores(returned, len(items))
         if wrong:
             raise ComponentError(self._breach(f"returns {wrong}"))

@@ -152,8 +152,8 @@ def _run_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start: 
     _say(sweep, f"{counted(scored, 'text')} scored in {time.perf_counter() - start:.1f} s; written to {where}{shown}")
     if tracker.failure is not None:
         _say(sweep, f"not tracked: {tracker.failure}")
-    details = [f"\n{outcome.label}\n{outcome.details}" for outcome in ran.outcomes if outcome.details]
-    log = visible_lines("\n".join([*sweep.log, *details, ""]))
+    tracebacks = [f"\n{label}\n{details}" for label, details in _tracebacks(failed)]
+    log = visible_lines("\n".join([*sweep.log, *tracebacks, ""]))
     write_text(settings.output_dir / LOG, log)  # and tracebacks of what failed
     written.append(settings.output_dir / LOG)
     if all(outcome.result is not None for outcome in ran.outcomes):
@@ -180,6 +180,11 @@ def _keep_other(sweep: Sweep, folder: OutputFolder) -> str:
     )
     _say(sweep, sentence)
     return sentence
+
+
+def _tracebacks(failed: Sequence[Refused]) -> list[tuple[str, str]]:
+    """The label and the traceback of each part that failed with an exception of somebody's code."""
+    return [(part.label, part.error.details) for part in failed if part.error is not None and part.error.details]
 
 
 def _page_named(page: Path, *, shown: bool) -> str:
@@ -239,7 +244,7 @@ def run_settings(sweep: Sweep) -> Ran:
         with working("comparing metrics and language pairs"):
             once = [outcome for outcome in outcomes if outcome.repeated_with is None]
             results, incomplete = complete(once, sweep.evaluations, executor)
-    failed = [Refused(outcome.label, outcome.reason) for outcome in outcomes if outcome.result is None]
+    failed = [Refused(outcome.label, outcome.reason, outcome.error) for outcome in outcomes if outcome.result is None]
     return Ran(outcomes, results, [*plan.failed, *failed, *incomplete])
 
 
@@ -277,7 +282,10 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder) -> tuple[str, list[Path]
     write_text(out / CONFIG, sweep.config_text())
     written.append(out / CONFIG)
     _track(sweep, ran, analysis, tables, written)
-    summary = visible_lines("\n\n".join(part for part in (failures(ran.failed), note) if part))
+    failed = failures(ran.failed)
+    if _tracebacks(ran.failed):
+        failed = f"{failed}\n  tracebacks: {out / LOG}"
+    summary = visible_lines("\n\n".join(part for part in (failed, note) if part))
     if summary:
         _say(sweep, f"\n{summary}\n")
     if moved:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import typing
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import yaml
 
+from bmx_grid.boosts.base import Boost
+from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
 from bmx_grid.core.configure import build, build_options, check_seed, convert
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import Component, digest
@@ -19,6 +22,7 @@ from bmx_grid.core.servers import asking_nobody
 from bmx_grid.core.storage import check_place as check_cache
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.evaluations.base import Evaluation
+from bmx_grid.evaluations.boosts import BoostEvaluation
 from bmx_grid.evaluations.grid_surface import GridEvaluation
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.measures.grid import GridSpec
@@ -29,6 +33,7 @@ from bmx_grid.sweep.output import strip_runtime_keys
 from bmx_grid.sweep.plan import make_plan
 from bmx_grid.sweep.settings import PlanOptions, SweepPlan
 from bmx_grid.sweep.tracking import Tracker
+from bmx_grid.words.tags import WordScores
 
 if TYPE_CHECKING:
     from bmx_grid.analysis.finished import AnalysisOptions
@@ -148,9 +153,30 @@ def plan_sweep(config: Mapping[str, Any]) -> Sweep:
         check_cache(settings.cache_dir)
     with asking_nobody(dry=settings.dry_run):
         plan = make_plan(datasets, metrics, explainers, settings)
+    _warn_of_labels(plan, evaluations)
     left_out = _left_out(evaluations, plan)
     evaluations = {name: evaluation for name, evaluation in evaluations.items() if name not in left_out}
     return Sweep(settings, plan, evaluations, left_out, executor, tracker, config)
+
+
+def _warn_of_labels(plan: SweepPlan, evaluations: Mapping[str, Evaluation]) -> None:
+    """Warn of boosts by power means where an explanation of a file has labels, which are two values only."""
+    boosts: dict[str, Boost] = {}
+    for evaluation in evaluations.values():
+        if isinstance(evaluation, BoostEvaluation):
+            boosts |= evaluation.boosts
+    by_power_mean = [name for name, boost in boosts.items() if isinstance(boost, PowerMeanGrid)]
+    labelled: dict[str, None] = {}  # explainers, each once and in order
+    for setting in plan.settings:
+        words: Mapping[str, WordScores] = setting.slot.told.get("words", {})
+        if any(scores.are_labels for scores in words.values()):
+            labelled[setting.explainer_name] = None
+    if by_power_mean and labelled:
+        warnings.warn(
+            f"{', '.join(labelled)}: the words have labels, not scores. A power mean cannot use labels: "
+            f"boost={','.join(by_power_mean)} says little. Choose: boost=[severity]",
+            stacklevel=2,
+        )
 
 
 def _check_names(datasets: Mapping[str, DatasetReader]) -> None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from bmx_grid.explainers.base import Explainer
     from bmx_grid.measures.correlation import Kind
     from bmx_grid.metrics.base import Metric
+    from bmx_grid.sweep.settings import Refused
 
     AMetric = str | Metric | Scorer | Callable[..., Any]
     AnExplainer = str | Explainer
@@ -129,8 +130,17 @@ def swept(
             warnings.warn(ended.moved, stacklevel=2)
     if not ended.n_done:
         reasons = [f"{refused.label}: {refused.reason}" for refused in ended.failed]
-        raise DataError(f"no setting could be run: {named(reasons, separator='; ')}")
+        raise DataError(f"no setting could be run: {named(reasons, separator='; ')}") from _cause(ended.failed)
     return Run(folder_path(config["output_dir"], "output_dir"), ended.n_failed, folder, config, kind)
+
+
+def _cause(failed: Sequence[Refused]) -> BaseException | None:
+    """The first exception of somebody's code that a part failed with; None if none did."""
+    for refused in failed:
+        if refused.error is not None and refused.error.details:
+            # From another process the exception itself does not come back, but its message.
+            return refused.error.__cause__ or refused.error
+    return None
 
 
 def _names_and_objects(group: str, value: Any) -> tuple[list[str], dict[str, Any]]:

@@ -7,5 +7,6 @@ COMMANDS = {
     "compare": "bmx_grid.commands.compare",
     "analyse": "bmx_grid.commands.analyse",
     "data": "bmx_grid.commands.data",
+    "check": "bmx_grid.commands.check",
     "completion": "bmx_grid.commands.completion",
 }

@@ -21,7 +21,7 @@ output_dir or format says so.
   fixed.EXPLAINER.p=P   the grid) in place of the sweep's own; both are needed
   correlation=KIND      of several sweeps: pearson, spearman or kendall, where
                         they do not have the same
-  questions=MODULE,...  further questions: modules with `compute` and `tables`,
+  questions=[MODULE]    further questions: modules with `compute` and `tables`,
                         of packages that BMX_ALLOWED_PACKAGES names
 
 exit status: 0 done; 2 a mistake in the command or in the table.
@@ -71,6 +71,9 @@ def _split(arguments: Sequence[str]) -> tuple[list[Path], Values]:
     values = {}
     for argument in arguments:
         key, equals, value = argument.partition("=")
+        if key.startswith("-") and not Path(argument).exists():
+            message = unknown("option", key, ["--help"])
+            raise ConfigError(f"{message} Keys have no dashes: {key.lstrip('-') or 'KEY'}=VALUE.")
         is_key = key in KEYS or key.startswith("fixed.")
         # The name of a file may hold a =.
         if not equals or (not is_key and Path(argument).exists()):
@@ -101,6 +104,13 @@ def _fixed(values: Values, known: Sequence[str]) -> dict[str, Point]:
     fixed: dict[str, Point] = convert(points, dict[str, Point], "fixed")
     check_points(fixed, "fixed")
     return fixed
+
+
+def _modules(text: str) -> list[str]:
+    """The modules in a value of `questions`: a list as in a sweep, [A,B], or names with commas between them."""
+    if text.startswith("["):
+        return list(convert(parse_one(f"questions={text}").value(), tuple[str, ...], "questions"))
+    return list(filter(None, text.split(",")))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -139,7 +149,7 @@ def _analyse(path: Path, values: Values, form: Format | None, folder: Path | Non
     figures = convert(values.get("figures", "page"), Figures, "figures")
     if "figures" in values and (folder is None or form is not None):
         raise ConfigError("figures are written below output_dir, beside report.html: give output_dir=DIR, no format.")
-    modules = list(filter(None, values.get("questions", "").split(",")))
+    modules = _modules(values.get("questions", ""))
     with_others(modules)  # imported before anything is read
     results = load_results(path)
     fixed = _fixed(values, results.table.factor_levels("explainer"))

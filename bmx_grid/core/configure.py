@@ -22,7 +22,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bmx_grid.core.errors import ComponentError, ConfigError, component_errors, exception_line, shown, unknown
+from bmx_grid.core.errors import (
+    ALLOWED_PACKAGES,
+    ComponentError,
+    ConfigError,
+    component_error,
+    component_errors,
+    shown,
+    unknown,
+)
 from bmx_grid.core.identity import IDENTITY, Component
 from bmx_grid.core.storage import Place, check_name, place
 from bmx_grid.core.wording import option_named
@@ -32,7 +40,6 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 CONFIGS = _PACKAGE / "configs"
 if not (CONFIGS / "config.yaml").is_file():
     CONFIGS = _PACKAGE.parent / "configs"
-ALLOWED_PACKAGES = "BMX_ALLOWED_PACKAGES"
 ENTRY_POINTS = "bmx_grid.options"
 GROUPS_OF_PACKAGES = ("dataset", "explainer", "metric")  # in which installed packages may have options
 SEED = "${seed}"  # in a YAML file: the seed of whatever the option is part of
@@ -297,7 +304,7 @@ def allowed_class(target: str, where: str) -> type:
         way_out = _way_out(class_name)
         raise ConfigError(f"{key}: there is no module '{error.name}' for '{target}'{way_out}.") from error
     except (Exception, SystemExit) as error:  # importing a module of another package may raise anything
-        raise ConfigError(f"{key}: importing '{module_name}' fails: {exception_line(error)}") from error
+        raise ConfigError(f"{key}: importing '{module_name}' fails: {component_error(error)}") from error
     if not isinstance(cls, type):
         raise ConfigError(f"{key}: there is no class '{class_name}' in {module_name}.")
     return cls

@@ -16,14 +16,21 @@ A message names the thing, the value and how to fix it.
 from __future__ import annotations
 
 import difflib
+import os
+import sysconfig
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
 
 from bmx_grid.core.wording import visible_lines
 
+ALLOWED_PACKAGES = "BMX_ALLOWED_PACKAGES"  # the environment variable that names packages of the user
 MOST_OF_LINE = 500  # signs of what an exception says; all of it is in the traceback, in a sweep's log.txt
 MOST_OF_MESSAGE = 1_000  # signs
+# The folders of Python and of what pip installs; modules that are part of Python itself have no folder.
+_LIBRARIES = ("<frozen", *{sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
 class BmxError(Exception):
@@ -80,9 +87,47 @@ def component_errors() -> Iterator[None]:
     except (BmxError, KeyboardInterrupt):
         raise
     except BaseException as error:
-        failure = ComponentError(exception_line(error))
-        failure.details = traceback.format_exc()
-        raise failure from error
+        raise component_error(error) from error
+
+
+def component_error(error: BaseException, message: str = "") -> ComponentError:
+    """A ComponentError, to be raised from an exception of somebody's code: it names their file and line.
+
+    message: in place of what the exception says.
+    """
+    place = _own_line(error)
+    if message:
+        message = f"{place}: {message}" if place else message
+    else:
+        message = f"{exception_line(error)} ({place})" if place else exception_line(error)
+    failure = ComponentError(message)
+    failure.details = "".join(traceback.format_exception(error))
+    return failure
+
+
+def _own_line(error: BaseException) -> str:
+    """The innermost line of the user's own code that an exception came through: "m.py, line 3, in score"; or ""."""
+    innermost = ""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        if _is_own(frame):
+            path = Path(frame.f_code.co_filename)
+            # as short as it can be opened from here
+            if path.is_relative_to(Path.cwd()):
+                path = path.relative_to(Path.cwd())
+            innermost = f"{path}, line {line}, in {frame.f_code.co_name}"
+    return innermost
+
+
+def _is_own(frame: FrameType) -> bool:
+    """Whether a frame is of the user's own code: neither of this package, nor of Python, nor of a library."""
+    package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+    if package == "bmx_grid":
+        return False
+    # An installed package of the user is where libraries are.
+    if package in os.environ.get(ALLOWED_PACKAGES, "").split(","):
+        return True
+    file = frame.f_code.co_filename
+    return not file.startswith(_LIBRARIES)
 
 
 def exception_line(error: BaseException) -> str:

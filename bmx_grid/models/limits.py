@@ -53,7 +53,7 @@ def _table_limits(network: Any) -> list[int]:
     limits = []
     for name, module in network.named_modules():
         own_name = name.rpartition(".")[2]
-        weights = getattr(module, "weight", None)
+        weights: Any = getattr(module, "weight", None)
         # Tables are embeddings, or as in I-BERT of a class of their own. A name such as `relative_position_embedding`
         # is of a table of distances.
         is_of_positions = own_name == "wpe" or ("position" in own_name and "relative" not in own_name)

@@ -61,7 +61,7 @@ class Fallen:
     """A combination that becomes no setting, and why.
 
     pair, details: of what cannot be, or whose data are absent; the kind of both is "absent". A reason is said once for
-    all language pairs, with the first one's details.
+    all language pairs, with the first one's details. error: of one that failed.
     """
 
     kind: Literal["failed", "absent", "unwanted"]
@@ -69,6 +69,7 @@ class Fallen:
     reason: str
     pair: str = ""
     details: str = ""
+    error: BmxError | None = None
 
 
 def combine(
@@ -100,7 +101,8 @@ def tried(step: Callable[[], Value], segments: SegmentSet, *names: str, absent: 
     except DataMissingError as error:
         return Fallen("absent", setting_label(segments.dataset, *names), absent, segments.language_pair, f": {error}")
     except BmxError as error:
-        return Fallen("failed", setting_label(segments.dataset, segments.language_pair, *names), str(error))
+        label = setting_label(segments.dataset, segments.language_pair, *names)
+        return Fallen("failed", label, str(error), error=error)
 
 
 def each(step: Callable[[Candidate], Value | Fallen], candidates: Sequence[Candidate | Fallen]) -> list[Value | Fallen]:

@@ -35,7 +35,7 @@ def members(
         except BmxError as error:
             if not members and not isinstance(error, ComponentError):
                 raise
-            failed.append(Refused(f"{group} {option}", str(error)))
+            failed.append(Refused(f"{group} {option}", str(error), error))
             continue
         for name in members:
             check_name(group, name, f"{group}.{option}")

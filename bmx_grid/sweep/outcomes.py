@@ -46,7 +46,7 @@ class Outcome:
 
     result: what is known of it alone, and finished: what it was evaluated from; None for a setting that failed.
     repeated_with: as of `Setting`.
-    details: the traceback of an unexpected error.
+    error: what it failed with.
     """
 
     label: str
@@ -54,12 +54,12 @@ class Outcome:
     finished: Finished | None = None
     repeated_with: int | None = None
     reason: str = ""
-    details: str = ""
+    error: BmxError | None = None
 
 
-def failure(setting: Setting, reason: str, details: str = "") -> Outcome:
+def failure(setting: Setting, reason: str, error: BmxError | None = None) -> Outcome:
     """The outcome of a setting that failed."""
-    return Outcome(setting.label, None, None, setting.repeated_with, shortened(reason, MOST_OF_REASON), details)
+    return Outcome(setting.label, None, None, setting.repeated_with, shortened(reason, MOST_OF_REASON), error)
 
 
 def finish(setting: Setting, evaluations: Evaluations, spent: Spent | None) -> Outcome:
@@ -69,7 +69,7 @@ def finish(setting: Setting, evaluations: Evaluations, spent: Spent | None) -> O
         with component_errors():
             return Outcome(setting.label, *evaluate(setting, evaluations, spent), setting.repeated_with)
     except BmxError as error:
-        return failure(setting, str(error), error.details)
+        return failure(setting, str(error), error)
 
 
 def evaluate(setting: Setting, evaluations: Evaluations, spent: Spent | None) -> tuple[SettingResult, Finished]:
@@ -178,7 +178,7 @@ def complete(
             with component_errors():
                 values = evaluation.evaluate(settings, partial(each_in_turn, executor or Sequential(), cost))
         except BmxError as error:
-            failed.append(Refused(f"evaluation {evaluation.key}", str(error)))
+            failed.append(Refused(f"evaluation {evaluation.key}", str(error), error))
             continue
         for place, value in enumerate(values):
             evaluated[place][evaluation.key] = value

@@ -41,7 +41,7 @@ def make_plan(
         without.append(Refused("seeds", reason))
     for combination in fallen:
         if combination.kind == "failed":
-            failed.append(Refused(combination.label, combination.reason))
+            failed.append(Refused(combination.label, combination.reason, combination.error))
     missing = unavailable({**known_metrics, **known_explainers})
     plan = SweepPlan(settings, repeats, tuple(without), tuple(failed), missing)
     warn_of_languages((setting.metric_name, setting.metric, setting.segments.language_pair) for setting in settings)

@@ -47,7 +47,7 @@ def _language_pairs(name: str, reader: DatasetReader, options: PlanOptions) -> t
         with component_errors():
             pairs = reader.pairs(options.data_dir)
     except BmxError as error:
-        return [], [Refused(name, str(error))]
+        return [], [Refused(name, str(error), error)]
     if not pairs:
         return [], [Refused(name, f"no language pair is chosen; write dataset.{name}.language_pairs=[PAIR,…].")]
     sets: list[SegmentSet] = []
@@ -64,7 +64,7 @@ def _language_pairs(name: str, reader: DatasetReader, options: PlanOptions) -> t
     if len(errors) > 1 and not sets and is_missing:
         first_error = next(iter(errors.values()))
         return [], [Refused(f"{name} (all {len(errors)} language pairs)", str(first_error))]
-    refused = [Refused(setting_label(name, pair), str(error)) for pair, error in errors.items()]
+    refused = [Refused(setting_label(name, pair), str(error), error) for pair, error in errors.items()]
     return sets, refused
 
 

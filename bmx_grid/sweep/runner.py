@@ -9,8 +9,10 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
+from traceback import clear_frames
 
 from bmx_grid.attribution.explain import Explanation, explain_items, in_parts, texts_at_once
+from bmx_grid.attribution.promises import check_batches
 from bmx_grid.attribution.store import Slot
 from bmx_grid.core.errors import BmxError, UnavailableError, component_errors
 from bmx_grid.core.identity import canonical_json
@@ -105,7 +107,7 @@ def _scored_outcomes(
                 spent[index] += done.spent
                 if done.error is not None:
                     drop(_texts_in(waiting.pop(index)))
-                    yield failure(settings[index], done.error, done.details)
+                    yield failure(settings[index], str(done.error), done.error)
                     continue
                 _, n_texts = waiting[index].pop(done.number)
                 progress(n_texts)
@@ -145,14 +147,13 @@ def _needs_device(*parts: Metric | Explainer | None) -> bool:
 class DoneChunk:
     """A chunk of a setting that a worker is done with.
 
-    error: what ends this setting alone, with its details; None where the explanations are stored.
+    error: what ends this setting alone; None where the explanations are stored.
     """
 
     index: int
     number: int
     spent: Spent
-    error: str | None = None
-    details: str = ""
+    error: BmxError | None = None
 
 
 def _check_unchanged(slot: Slot, parts: Mapping[str, Metric | Explainer | None]) -> None:
@@ -185,13 +186,17 @@ def _work(
             before = truncated()
             n_unread = len(UNREAD)
             explained = explain()
+            if number == 0:
+                check_batches(metric, explained)
             _check_unchanged(slot, {"metric": metric, "explainer": explainer})
             n_truncated = truncated() - before
             n_scored = sum(metric.count_texts(done.item, done.n_texts) for done in explained)
         slot.add(explained)
     except BmxError as error:
         spent = Spent(time.perf_counter() - start)
-        return DoneChunk(index, number, spent, str(error), error.details)
+        # Its texts are not needed any more: what is kept of each failed setting are the lines.
+        clear_frames(None if error.__cause__ is None else error.__cause__.__traceback__)
+        return DoneChunk(index, number, spent, error)
     unread = tuple(UNREAD[n_unread:])
     spent = Spent(time.perf_counter() - start, n_scored, n_truncated, unread)
     return DoneChunk(index, number, spent)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import operator
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from bmx_grid.attribution.explain import explanation_identity
 from bmx_grid.attribution.store import Slot
+from bmx_grid.core.errors import BmxError
 from bmx_grid.core.storage import Place
 from bmx_grid.core.wording import setting_label
 from bmx_grid.evaluations.base import Combination, Finished
@@ -101,10 +102,11 @@ class Setting(Combination):
 
 @dataclass(frozen=True)
 class Refused:
-    """A part of a sweep that is not run, and why."""
+    """A part of a sweep that is not run, and why. error: what it failed with, if it ran."""
 
     label: str
     reason: str
+    error: BmxError | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, eq=False)

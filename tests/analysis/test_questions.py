@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -71,9 +72,22 @@ def test_a_question_from_outside_is_in_json_tables_page_and_terminal(package, tm
     for form, digits in (("text", ".4f"), ("markdown", ".4f"), ("latex", ".4f"), ("csv", "")):
         assert main([*arguments, f"format={form}"]) == 0
         assert format(spread["lime"]["deviation"], digits) in capsys.readouterr().out
+    # as a sweep takes them
+    for value in ("[elsewhere.spread]", "['elsewhere.spread']", "elsewhere.spread,elsewhere.spread"):
+        assert main([str(tmp_path), f"questions={value}", "format=json"]) == 0
+        assert json.loads(capsys.readouterr().out)["gain_spread"] == spread
     assert main([*arguments, f"output_dir={tmp_path}"]) == 0
     assert "Spread of gains" in (tmp_path / "report.html").read_text()
     assert "Spread of gains" in capsys.readouterr().out
+
+
+def test_a_question_that_fails_when_imported_is_named_with_its_line(package, tmp_path, monkeypatch):
+    monkeypatch.delitem(sys.modules, "elsewhere", raising=False)
+    (tmp_path / "elsewhere" / "broken.py").write_text("import math\n\nmath.nothing\n")
+    with pytest.raises(
+        ConfigError, match=r"importing 'elsewhere.broken' fails: AttributeError: .*broken.py, line 3, in"
+    ):
+        questions.with_others(["elsewhere.broken"])
 
 
 # A question as somebody adds it: one file, with the columns that it reads of a table that no other question reads.

@@ -7,6 +7,7 @@ from real_data import read
 from bmx_grid.core.configure import build, load_option, options
 from bmx_grid.core.errors import DataMissingError
 from bmx_grid.datasets.base import DatasetReader
+from bmx_grid.datasets.promises import OF_DATASETS
 
 OWN = ("tabular", "mt_metrics_eval")  # the files of these are the user's own, and they have tests of their own
 NAMES = [name for name in options("dataset") if name not in OWN]
@@ -38,6 +39,14 @@ def test_pairs_are_read_with_texts_and_scores(reader, data_dir):
         assert not any(str(segment.system) in segment.id for segment in segments.segments)
         assert segments.has("source")
         assert all("\n" not in text and "\t" not in text for text in segments.texts("hypothesis"))
+
+
+@pytest.mark.parametrize("promise", OF_DATASETS, ids=lambda promise: promise.__name__)
+def test_it_keeps_what_data_sets_promise(reader, data_dir, promise):
+    """On the first pair, whose files are the fewest to read again."""
+    reason = promise(reader, data_dir, reader.pairs(data_dir)[0])
+    if reason:
+        pytest.skip(reason)
 
 
 def test_missing_files_are_named_with_the_way_to_them(reader, tmp_path):

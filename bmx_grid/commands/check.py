@@ -1,0 +1,193 @@
+"""usage: bmx-grid check PART ... [KEY=VALUE ...] [--config-dir DIR]
+
+Try on short texts what a metric, an explainer or a data set of yours promises,
+such as a score that is the same alone and in any batch: the tests that the
+package's own parts pass. Nothing is written or cached.
+
+  PART                  the name of an option, metric=NAME, explainer=NAME or
+                        dataset=NAME, or the class itself: mypkg.mine.Metric
+  KEY=VALUE             a setting of it, as metric.mine.lowercase=false; for data
+                        sets also data_dir=DIR
+  --config-dir DIR      options of your own: DIR/metric/mine.yaml is mine
+
+The environment variable BMX_ALLOWED_PACKAGES names the package of your code.
+
+exit status: 0 all promises are kept; 1 one is broken; 2 a mistake in the command
+
+examples:
+  bmx-grid check chrf
+  bmx-grid check mine --config-dir conf
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bmx_grid.api.compose import composed, parse_one
+from bmx_grid.api.user_files import Folder, naming_files, option_names, options_folder
+from bmx_grid.attribution.contracts import fitted_to
+from bmx_grid.attribution.promises import OF_EXPLAINERS, OF_METRICS, short_segments
+from bmx_grid.core.configure import build, class_of, convert
+from bmx_grid.core.errors import BmxError, ConfigError, close_match, component_errors, unknown
+from bmx_grid.core.identity import Component
+from bmx_grid.core.terminal import command, say
+from bmx_grid.core.wording import counted
+from bmx_grid.datasets.base import DatasetReader
+from bmx_grid.datasets.promises import OF_DATASETS
+from bmx_grid.explainers.base import Explainer
+from bmx_grid.metrics.base import Metric
+
+KINDS: Mapping[str, type[Component]] = {"metric": Metric, "explainer": Explainer, "dataset": DatasetReader}
+
+
+class Trial(NamedTuple):
+    """A promise in words, and the trial of it: why it is not made, or "" if it is kept. Raises BmxError if broken."""
+
+    promise: str
+    run: Callable[[], str]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; the exit status (see above)."""
+    return command(lambda: _main(sys.argv[1:] if arguments is None else arguments))
+
+
+def _main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    parser.add_argument("--help", "-h", action="store_true")
+    parser.add_argument("--config-dir", "-cd")
+    parser.add_argument("words", nargs="*")
+    try:
+        parsed, others = parser.parse_known_intermixed_args(list(arguments))
+    except argparse.ArgumentError as error:
+        raise ConfigError(f"{error}; `bmx-grid check --help` lists what can be given.") from error
+    for flag in others:
+        raise ConfigError(unknown("option", flag.partition("=")[0], ["--help", "--config-dir"]))
+    if parsed.help or not arguments:
+        print(str(__doc__).rstrip())
+        return 0 if parsed.help else 2
+    folder = None if parsed.config_dir is None else options_folder(parsed.config_dir)
+    parts = []
+    settings = []
+    for word in parsed.words:
+        key, equals, _ = word.partition("=")
+        if not equals or key in KINDS:
+            parts.append(word)
+        else:
+            settings.append(word)
+    if not parts:
+        raise ConfigError("PART is missing: name an option, as metric=NAME, or a class, as mypkg.mine.Metric.")
+    n_broken = 0
+    for part in parts:
+        for group, name, node, data_dir in _named(part, settings, folder):
+            n_broken += _broken(group, name, node, data_dir)
+    if n_broken:
+        say(f"{counted(n_broken, 'promise')} broken")
+    return 1 if n_broken else 0
+
+
+def _named(part: str, settings: Sequence[str], folder: Folder) -> Iterator[tuple[str, str, Any, Path]]:
+    """The group, the name and the node of each option that an argument names, and the folder of data."""
+    group, equals, _ = part.partition("=")
+    if equals:
+        value = parse_one(part).value()
+        names = list(convert(value if isinstance(value, list) else [value], tuple[str, ...], group))
+    elif "." in part:
+        group, node = _of_class(part)
+        config = composed(settings, folder)
+        yield group, part, node, Path(config["data_dir"])
+        return
+    else:
+        groups = [group for group in KINDS if part in option_names(group, folder)]
+        if len(groups) > 1:
+            ways = " or ".join(f"{group}={part}" for group in groups)
+            raise ConfigError(f"{part}: there are several options of this name; write {ways}.")
+        if not groups:
+            known = [name for group in KINDS for name in option_names(group, folder)]
+            raise ConfigError(
+                f"there is no metric, explainer or data set '{part}'{close_match(part, known)}; `bmx-grid run --help` "
+                "lists them. Options of your own need --config-dir DIR."
+            )
+        (group,) = groups
+        names = [part]
+    lines = [f"{group}=[{','.join(names)}]", *settings]
+    with naming_files(lines, folder):
+        config = composed(lines, folder)
+    for name, node in config[group].items():
+        yield group, name, node, Path(config["data_dir"])
+
+
+def _of_class(path: str) -> tuple[str, dict[str, Any]]:
+    """The group of a class, and its node with no more than a name. Raises ConfigError for any other class."""
+    node = {"_target_": path}
+    cls = class_of(node, path)
+    for group, kind in KINDS.items():
+        if issubclass(cls, kind):
+            if issubclass(cls, DatasetReader):
+                return group, {**node, "name": cls.__name__.lower(), "language_pairs": list(cls.PAIRS)}
+            return group, node
+    kinds = ", ".join(kind.__name__ for kind in KINDS.values())
+    raise ConfigError(f"{path}: expected a subclass of {kinds}.")
+
+
+def _broken(group: str, name: str, node: Any, data_dir: Path) -> int:
+    """Try each promise of an option, and say how it ended; how many are broken."""
+    part = build(node, KINDS[group], f"{group}.{name}")
+    n_broken = 0
+    with component_errors():
+        trials = list(_trials(part, name, data_dir))
+    if not trials:
+        raise ConfigError(f"{group} {name} stands for nothing without a data set: there is no text to try.")
+    for label, trials_of_member in trials:
+        say(f"{group} {label}")
+        for trial in trials_of_member:
+            try:
+                with component_errors():
+                    reason = trial.run()
+            except BmxError as error:
+                n_broken += 1
+                say(f"  broken  {trial.promise}\n          {error}")
+            else:
+                say(f"  none    {trial.promise} ({reason})" if reason else f"  kept    {trial.promise}")
+    return n_broken
+
+
+def _trials(part: Component, name: str, data_dir: Path) -> Iterator[tuple[str, list[Trial]]]:
+    """What an option stands for, by name, with the trials of its promises.
+
+    Raises UnavailableError for a part that is unavailable here, ConfigError for one that is a file.
+    """
+    if isinstance(part, DatasetReader):
+        for pair in part.pairs(data_dir):
+            yield f"{name} {pair}", [_trial(promise, part, data_dir, pair) for promise in OF_DATASETS]
+        return
+    segments = short_segments()
+    if isinstance(part, Metric):
+        for member, metric in part.members(name, [segments]).items():
+            metric.check()
+            # Some metrics score only what they are fitted to.
+            fitted = fitted_to(metric, segments)
+            if fitted.given(segments) is not None:
+                raise ConfigError(f"metric {name} reads scores from a file: it scores no text that could be tried.")
+            yield member, [_trial(promise, fitted) for promise in OF_METRICS]
+    elif isinstance(part, Explainer):
+        for member, explainer in part.members(name, [segments]).items():
+            explainer.check()
+            if explainer.is_given or type(explainer).explain is not Explainer.explain:
+                raise ConfigError(f"explainer {name} plans no texts that could be tried.")
+            yield member, [_trial(promise, explainer) for promise in OF_EXPLAINERS]
+
+
+def _trial(promise: Callable[..., str], *arguments: Any) -> Trial:
+    """The promise, in the words of its docstring, of these arguments."""
+    return Trial(str(inspect.getdoc(promise)), partial(promise, *arguments))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
