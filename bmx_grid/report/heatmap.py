@@ -11,7 +11,7 @@ from bmx_grid.analysis.gains import at_points
 from bmx_grid.analysis.questions import Analysis
 from bmx_grid.core.wording import setting_in_words
 from bmx_grid.measures.correlation import NO_CHANGE
-from bmx_grid.report.canvas import INK, PAGE, PAPER, canvas, correlation_of
+from bmx_grid.report.canvas import INK, PAGE, canvas, correlation_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,6 +57,5 @@ def _mark(axes: Axes, p: Floats, w: Floats, at_p: float, at_w: float, *, marker:
     x = np.flatnonzero(p == at_p)
     y = np.flatnonzero(w == at_w)
     if len(x) and len(y):
-        edge = INK if marker == "x" else PAPER
-        look: dict[str, Any] = {"linestyle": "none", "color": "none", "markeredgecolor": edge, "markersize": 6}
+        look: dict[str, Any] = {"linestyle": "none", "color": "none", "markeredgecolor": INK, "markersize": 6}
         axes.plot(x[:1] + 0.5, y[:1] + 0.5, marker=marker, label=label, **look)
