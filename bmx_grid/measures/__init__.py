@@ -6,9 +6,11 @@ and returns is in its docstring.
 | name | what it computes |
 |---|---|
 | `correlate`, `resampled_correlations` | Pearson, Spearman, Kendall's tau-b; the same for resamples of whole clusters |
+| `kendall_tau_c` | Kendall's tau-c, for scores on few levels |
 | `grouped_correlations`, `within_groups` | their means within sources or systems, with intervals; one of each group |
 | `grouped_acc_eq`, `spa`, `pairwise_correlations` | accuracy of pairs with ties; soft accuracy; r of differences |
 | `compare`, `compare_agreement`, `Scores` | two metrics by permutation test and bootstrap |
+| `compare_systems` | two metrics at system level: PERM-INPUTS, PERM-SYSTEMS, PERM-BOTH |
 | `compare_sums` | two means or corpus scores by the same tests, from sums over segments |
 | `williams`, `holm`, `benjamini_hochberg` | Williams' test; p values of a family |
 | `interval`, `cluster_mean` | an interval from resamples; a mean over clusters with its interval |
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from bmx_grid.measures.annotators import reliability as reliability
     from bmx_grid.measures.annotators import uniform_kappa as uniform_kappa
     from bmx_grid.measures.correlation import correlate as correlate
+    from bmx_grid.measures.correlation import kendall_tau_c as kendall_tau_c
     from bmx_grid.measures.correlations_of_resamples import resampled_correlations as resampled_correlations
     from bmx_grid.measures.grid import GridSpec as GridSpec
     from bmx_grid.measures.grid import PowerRange as PowerRange
@@ -53,6 +56,7 @@ if TYPE_CHECKING:
     from bmx_grid.measures.span_agreement import agreement_with_interval as agreement_with_interval
     from bmx_grid.measures.span_agreement import character_sums as character_sums
     from bmx_grid.measures.span_agreement import span_sums as span_sums
+    from bmx_grid.measures.system_tests import compare_systems as compare_systems
     from bmx_grid.measures.systems import outliers as outliers
     from bmx_grid.measures.systems import rank_ranges as rank_ranges
     from bmx_grid.measures.word_measures import label_measures as label_measures
@@ -64,7 +68,7 @@ _MODULES = {
     "agreement": ("spa",),
     "agreement_tests": ("Scores", "compare_agreement"),
     "annotators": ("krippendorff_alpha", "reliability", "uniform_kappa"),
-    "correlation": ("correlate",),
+    "correlation": ("correlate", "kendall_tau_c"),
     "grid": ("GridSpec", "PowerRange", "compute_grid"),
     "grouped": ("grouped_acc_eq", "grouped_correlations", "within_groups"),
     "pairwise": ("pairwise_correlations",),
@@ -73,6 +77,7 @@ _MODULES = {
     "correlations_of_resamples": ("resampled_correlations",),
     "resampling": ("cluster_mean", "interval"),
     "span_agreement": ("agreement_with_interval", "character_sums", "span_sums"),
+    "system_tests": ("compare_systems",),
     "systems": ("outliers", "rank_ranges"),
     "word_measures": ("label_measures", "rank_words", "statistics"),
 }
