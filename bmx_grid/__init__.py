@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from bmx_grid.api.run_results import Words as Words
     from bmx_grid.api.sweeps import analyse as analyse
     from bmx_grid.api.sweeps import run as run
-    from bmx_grid.attribution.scorer import Scored as Scored
+    from bmx_grid.attribution.scored import Scored as Scored
     from bmx_grid.attribution.scorer import Scorer as Scorer
     from bmx_grid.boosts.recipe import Recipe
     from bmx_grid.core.errors import BmxError as BmxError
@@ -49,7 +49,7 @@ PLACES = {
     **{"compare": "bmx_grid.api.comparison", "Compared": "bmx_grid.api.compared"},
     **dict.fromkeys(("Run", "Words"), "bmx_grid.api.run_results"),
     **dict.fromkeys(("run", "analyse"), "bmx_grid.api.sweeps"),
-    **dict.fromkeys(("Scorer", "Scored"), "bmx_grid.attribution.scorer"),
+    **{"Scorer": "bmx_grid.attribution.scorer", "Scored": "bmx_grid.attribution.scored"},
     **{"grid": "bmx_grid.api.frames", "BmxError": "bmx_grid.core.errors"},
 }
 __all__ = ["__version__", "load", *PLACES]

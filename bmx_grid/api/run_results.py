@@ -13,11 +13,12 @@ import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from bmx_grid.api.inputs import listed, one_name, path
 from bmx_grid.api.kinds import PANDAS, FrameKind
-from bmx_grid.core.configure import load_option
+from bmx_grid.attribution.scored import LEGEND, MOST_SHOWN, coloured_words
+from bmx_grid.core.configure import convert, load_option
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, unknown
 from bmx_grid.core.file_keys import check_keys_of_files
 from bmx_grid.core.wording import counted, factor_in_words, option_named, setting_label, visible, visible_lines
@@ -30,10 +31,10 @@ if TYPE_CHECKING:
 
 NOTHING_RUNS = {"executor": "sequential", "tracking": "none"}
 FACTORS = ("dataset", "language_pair", "metric", "explainer")
-# Rows of a table, and segments with their words, that a notebook shows.
+# Rows of a table that a notebook shows.
 MOST_ROWS = 20
-MOST_SHOWN = 5
 FOUR_DIGITS = "{:.4f}".format
+PlotKind = Literal["curves", "heatmap"]
 Names = Sequence[str | None]  # in the order of FACTORS; None for any
 
 
@@ -62,26 +63,14 @@ class Words:
 
     def _repr_html_(self) -> str:
         """The first segments: a word in blue raises the score, one in orange lowers it."""
-        parts = [_paragraph(f"{setting_label(*self.names)}. Blue: raises the score; orange, wavy line: lowers it.")]
+        parts = [_paragraph(f"{setting_label(*self.names)}. {LEGEND}")]
         texts = self.frame.groupby(["id", "system", "side"], sort=False, dropna=False)
         # A segment has at most two sides.
         for (identifier, _, side), rows in itertools.islice(texts, 2 * MOST_SHOWN):
-            largest = rows["attribution"].abs().max() or 1.0
-            pairs = zip(rows["word"], rows["attribution"], strict=True)
-            words = " ".join(_word(word, value, largest) for word, value in pairs)
+            words = coloured_words(rows["word"].tolist(), rows["attribution"].to_numpy())
             label = html.escape(f"{identifier}, {side}")
             parts.append(f"<p dir='auto'><small>{label}</small> {words}</p>")
         return "".join(parts)
-
-
-def _word(word: str, value: float, largest: float) -> str:
-    colour, line = ("0,114,178", "solid") if value > 0 else ("213,94,0", "wavy")
-    style = ""
-    # Neither 0 nor NaN.
-    if abs(value) > 0:
-        share = abs(value) / largest / 2
-        style = f"background:rgba({colour},{share:.2f});text-decoration:underline {line}"
-    return f"<span style='{style}' title='{value:+.4g}'>{html.escape(visible(word))}</span>"
 
 
 def _paragraph(line: str) -> str:
@@ -220,18 +209,23 @@ class Run:
         metric: str | None = None,
         explainer: str | None = None,
         dataset: str | None = None,
+        *,
+        kind: PlotKind = "curves",
     ) -> Figure:
-        """The grid of one setting: correlation over p with a line per w.
+        """The grid of one setting: correlation over p with a line per w, or a "heatmap" with a cell per point.
 
         A matplotlib figure, `.axes` and all; a notebook shows it. Names may be left out where they leave no choice.
-        Raises ConfigError for an unknown name, and where several settings fit.
+        Raises ConfigError for an unknown name or kind, and where several settings fit.
         """
         from bmx_grid.report.canvas import style
         from bmx_grid.report.figures import correlation_over_p
+        from bmx_grid.report.heatmap import correlation_heatmap
 
+        convert(kind, PlotKind, "kind")
+        draw = correlation_heatmap if kind == "heatmap" else correlation_over_p
         row = chosen_setting(self.analysis.table.settings, (dataset, language_pair, metric, explainer))
         with style():
-            figure: Any = correlation_over_p(self.analysis, row)
+            figure: Any = draw(self.analysis, row)
 
         def picture() -> bytes:
             image = io.BytesIO()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -23,11 +22,15 @@ from bmx_grid.attribution.contracts import (
 from bmx_grid.core.errors import ComponentError, ExplainError
 from bmx_grid.core.identity import canonical_json, digest
 from bmx_grid.core.ragged import Floats
+from bmx_grid.core.wording import counted
 from bmx_grid.explainers.base import Explainer
+from bmx_grid.measures.resampling import fitting, ranges
 from bmx_grid.metrics.base import Metric
 from bmx_grid.words.perturbation import Item, Plan, Request, Role, split_words
 from bmx_grid.words.segmentation import WHITESPACE, PairWords
 
+MOST_CELLS = 2**29  # words of all perturbed texts of a side: a byte in a mask for each
+MOST_CHARACTERS = 2**26  # of perturbed texts that are written out at a time
 NOT_ASKED = "the metric has no weights that this explainer could shuffle"
 
 
@@ -38,10 +41,7 @@ def asked_of(explainer: Explainer, metric: Metric) -> Metric | None:
 
 
 def texts_at_once(metric: Metric, most: int) -> int:
-    """How many texts to score before progress is reported and results are saved; `most` for a light metric.
-
-    A tenth of them is enough work for a large model.
-    """
+    """How many texts to score before progress is reported and results are saved: of a large model a tenth of `most`."""
     return most if metric.cost == "light" else max(most // 10, 1)
 
 
@@ -91,10 +91,9 @@ def score_requests(metric: Metric, requests: Sequence[Request]) -> list[Floats]:
         scored = metric.score_masked(asked)
     if scored is None:
         # the texts of all requests in one call, so that those they share are scored once
-        rendered = [request.items() for request in asked]
-        flat = score_items(metric, list(itertools.chain.from_iterable(rendered)))
-        ends = np.cumsum([len(items) for items in rendered])
-        scored = np.split(flat, ends[:-1])
+        flat = [score_items(metric, items) for items in _rendered(asked)]
+        ends = np.cumsum([len(request.plan) for request in asked])
+        scored = np.split(np.concatenate(flat), ends[:-1])
     if len(scored) != len(asked):
         raise ComponentError(f"{metric.signature}: score_masked: expected {len(asked)} arrays, got {len(scored)}.")
     scores = []
@@ -106,6 +105,23 @@ def score_requests(metric: Metric, requests: Sequence[Request]) -> list[Floats]:
         else:
             scores.append(real_numbers(metric, "scores", next(remaining), n_texts))
     return scores
+
+
+def _rendered(requests: Sequence[Request]) -> Iterator[list[Item]]:
+    """The items of all requests, in one list, or in several where their texts have more than MOST_CHARACTERS."""
+    items: list[Item] = []
+    room = MOST_CHARACTERS
+    for request in requests:
+        each = 1 + len(request.item.text(request.role))
+        for some in ranges(len(request.plan), fitting(MOST_CHARACTERS, each)):
+            needed = each * (some.stop - some.start)
+            if items and needed > room:
+                yield items
+                items = []
+                room = MOST_CHARACTERS
+            items += request.items(some)
+            room -= needed
+    yield items
 
 
 @dataclass(frozen=True, eq=False)
@@ -343,12 +359,25 @@ def count_texts(
     """
     if explainer is not None:
         texts_per_copy = 1
-        for size in _explained_sizes(explainer, item, words, sizes).values():
+        for role, size in _explained_sizes(explainer, item, words, sizes).items():
             # an explainer plans nothing for a text without words
             if size > 0:
-                texts_per_copy += whole_number(explainer, explainer.count_texts(size))
+                n_texts = whole_number(explainer, explainer.count_texts(size))
+                _check_size(explainer, item, role, size, n_texts)
+                texts_per_copy += n_texts
         copies *= texts_per_copy
     return whole_number(metric, metric.count_texts(item, copies))
+
+
+def _check_size(explainer: Explainer, item: Item, role: Role, n_words: int, n_texts: int) -> None:
+    """Raise ExplainError for more perturbed texts of a side than there is memory for: nothing is planned before."""
+    length = len(item.text(role)) if explainer.writes_texts else n_words
+    cells = n_texts * length
+    if cells > MOST_CELLS:
+        raise ExplainError(
+            f"the {role} has {counted(n_words, 'word')}, whose {counted(n_texts, 'perturbed text')} need "
+            f"{cells // 2**20:,} MiB, above {MOST_CELLS // 2**20}: split it, or choose an explainer with fewer texts."
+        )
 
 
 def _explained_sizes(

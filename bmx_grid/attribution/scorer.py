@@ -14,6 +14,7 @@ from bmx_grid.attribution.boosted import BoostedMetric, boosted_by, count_within
 from bmx_grid.attribution.contracts import combined, statistics_of
 from bmx_grid.attribution.explain import Explanation, drawn_with, explain_items, in_parts, texts_at_once
 from bmx_grid.attribution.languages import warn_of_languages
+from bmx_grid.attribution.scored import Scored
 from bmx_grid.attribution.texts import Texts, call_of, items_of
 from bmx_grid.boosts.recipe import Identity, Recipe
 from bmx_grid.core.configure import build, check_seed, convert, load_option, options
@@ -28,7 +29,7 @@ from bmx_grid.core.errors import (
     unknown,
 )
 from bmx_grid.core.ragged import Floats
-from bmx_grid.core.wording import counted, option_named
+from bmx_grid.core.wording import option_named
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.measures.systems import by_mean, mean
 from bmx_grid.metrics.base import Metric
@@ -41,24 +42,6 @@ DEFAULT_EXPLAINER = "lime"
 TEXTS_AT_ONCE = 5_000  # enough to fill batches, few enough for the progress display to move
 Option = Any  # a name, a mapping with a `_target_`, or an object; None for none, ... for the usual explainer
 Report = Callable[[int], None]
-
-
-@dataclass(frozen=True, eq=False)
-class Scored:
-    """N scored segments: float64[N] scores and base scores, and the explanations between them.
-
-    Where nothing is boosted the scores are the base scores; without an explainer there are no explanations.
-    unboosted: rows that have no word on a side that the boost of a recipe reads, and keep the base score.
-    """
-
-    scores: Floats
-    base: Floats
-    explanations: Sequence[Explanation]
-    unboosted: tuple[int, ...] = ()
-
-    def __repr__(self) -> str:
-        explained = ", explained" if self.explanations else ""
-        return f"Scored({counted(len(self.scores), 'segment')}{explained})"
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ import numpy as np
 
 from bmx_grid.attribution.boosted import BoostedMetric
 from bmx_grid.attribution.explain import Explanation
-from bmx_grid.attribution.scorer import Scored, Scorer
+from bmx_grid.attribution.scored import Scored
+from bmx_grid.attribution.scorer import Scorer
 from bmx_grid.core.errors import DataError
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import P_VALUE, number, p_in_words, visible, with_interval

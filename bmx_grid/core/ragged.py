@@ -37,6 +37,11 @@ class Ragged:
         values = np.concatenate([np.empty(0, dtype=cls.DTYPE), *arrays])
         return cls(values, offsets)
 
+    @classmethod
+    def of(cls, rows: Any) -> Self:
+        """Rows as they are, or lists that are packed."""
+        return rows if isinstance(rows, cls) else cls.from_rows(rows)
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
@@ -128,6 +133,19 @@ class Labels(Ragged):
     """Labels of the words of N texts: true is BAD."""
 
     DTYPE = np.bool_
+
+    @classmethod
+    def of(cls, rows: Any) -> Self:
+        """Labels as they are, or lists of them that are packed. Raises ValueError for all but true, false, 1 and 0."""
+        if isinstance(rows, cls):
+            return rows
+        given = [np.asarray(row) for row in rows]
+        for number, row in enumerate(given):
+            # of numbers and texts any but 0 and "" would be true: "OK", too
+            is_number = row.dtype.kind in "biuf"
+            if len(row) and not (is_number and np.isin(row, (0, 1)).all()):
+                raise ValueError(f"row {number} of labels is {row.tolist()!r:.60}: write 1 for BAD and 0 for OK")
+        return cls.from_rows(given)
 
     @property
     def bad(self) -> Flags:

@@ -6,14 +6,18 @@ and returns is in its docstring.
 | name | what it computes |
 |---|---|
 | `correlate`, `resampled_correlations` | Pearson, Spearman, Kendall's tau-b; the same for resamples of whole clusters |
+| `kendall_tau_c` | Kendall's tau-c, for scores on few levels |
 | `grouped_correlations`, `within_groups` | their means within sources or systems, with intervals; one of each group |
 | `grouped_acc_eq`, `spa`, `pairwise_correlations` | accuracy of pairs with ties; soft accuracy; r of differences |
 | `compare`, `compare_agreement`, `Scores` | two metrics by permutation test and bootstrap |
+| `compare_systems` | two metrics at system level: PERM-INPUTS, PERM-SYSTEMS, PERM-BOTH |
+| `compare_sums` | two means or corpus scores by the same tests, from sums over segments |
 | `williams`, `holm`, `benjamini_hochberg` | Williams' test; p values of a family |
 | `interval`, `cluster_mean` | an interval from resamples; a mean over clusters with its interval |
 | `rank_ranges`, `outliers` | ranks of systems that resamples leave possible; systems apart from all others |
 | `krippendorff_alpha`, `uniform_kappa`, `reliability` | how far raters agree, and the ceiling of any metric |
-| `rank_words`, `label_measures` | attributions and labels of words against gold tags |
+| `rank_words`; `statistics`, `label_measures` | attributions of words, and their labels, against gold tags |
+| `Labels`, `Ragged` | labels and numbers of the words of texts, packed; lists of lists do as well |
 | `character_sums`, `span_sums`, `agreement_with_interval` | error spans: F1 of characters and of whole spans (MPP) |
 | `compute_grid`, `GridSpec`, `PowerRange` | all correlations of power means of attributions by p and w |
 """
@@ -24,6 +28,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bmx_grid.core.ragged import Labels as Labels
+    from bmx_grid.core.ragged import Ragged as Ragged
     from bmx_grid.measures.agreement import spa as spa
     from bmx_grid.measures.agreement_tests import Scores as Scores
     from bmx_grid.measures.agreement_tests import compare_agreement as compare_agreement
@@ -31,6 +37,7 @@ if TYPE_CHECKING:
     from bmx_grid.measures.annotators import reliability as reliability
     from bmx_grid.measures.annotators import uniform_kappa as uniform_kappa
     from bmx_grid.measures.correlation import correlate as correlate
+    from bmx_grid.measures.correlation import kendall_tau_c as kendall_tau_c
     from bmx_grid.measures.correlations_of_resamples import resampled_correlations as resampled_correlations
     from bmx_grid.measures.grid import GridSpec as GridSpec
     from bmx_grid.measures.grid import PowerRange as PowerRange
@@ -41,6 +48,7 @@ if TYPE_CHECKING:
     from bmx_grid.measures.multiple_tests import benjamini_hochberg as benjamini_hochberg
     from bmx_grid.measures.multiple_tests import holm as holm
     from bmx_grid.measures.paired_tests import compare as compare
+    from bmx_grid.measures.paired_tests import compare_sums as compare_sums
     from bmx_grid.measures.paired_tests import williams as williams
     from bmx_grid.measures.pairwise import pairwise_correlations as pairwise_correlations
     from bmx_grid.measures.resampling import cluster_mean as cluster_mean
@@ -48,26 +56,30 @@ if TYPE_CHECKING:
     from bmx_grid.measures.span_agreement import agreement_with_interval as agreement_with_interval
     from bmx_grid.measures.span_agreement import character_sums as character_sums
     from bmx_grid.measures.span_agreement import span_sums as span_sums
+    from bmx_grid.measures.system_tests import compare_systems as compare_systems
     from bmx_grid.measures.systems import outliers as outliers
     from bmx_grid.measures.systems import rank_ranges as rank_ranges
     from bmx_grid.measures.word_measures import label_measures as label_measures
     from bmx_grid.measures.word_measures import rank_words as rank_words
+    from bmx_grid.measures.word_measures import statistics as statistics
 
 _MODULES = {
+    "bmx_grid.core.ragged": ("Labels", "Ragged"),
     "agreement": ("spa",),
     "agreement_tests": ("Scores", "compare_agreement"),
     "annotators": ("krippendorff_alpha", "reliability", "uniform_kappa"),
-    "correlation": ("correlate",),
+    "correlation": ("correlate", "kendall_tau_c"),
     "grid": ("GridSpec", "PowerRange", "compute_grid"),
     "grouped": ("grouped_acc_eq", "grouped_correlations", "within_groups"),
     "pairwise": ("pairwise_correlations",),
     "multiple_tests": ("benjamini_hochberg", "holm"),
-    "paired_tests": ("compare", "williams"),
+    "paired_tests": ("compare", "compare_sums", "williams"),
     "correlations_of_resamples": ("resampled_correlations",),
     "resampling": ("cluster_mean", "interval"),
     "span_agreement": ("agreement_with_interval", "character_sums", "span_sums"),
+    "system_tests": ("compare_systems",),
     "systems": ("outliers", "rank_ranges"),
-    "word_measures": ("label_measures", "rank_words"),
+    "word_measures": ("label_measures", "rank_words", "statistics"),
 }
 _PLACES: dict[str, str] = {}
 for _module, _names in _MODULES.items():
@@ -79,4 +91,6 @@ def __getattr__(name: str) -> Any:
     """The names above, imported when they are first used."""
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_PLACES[name]}"), name)
+    place = _PLACES[name]
+    module = place if "." in place else f"{__name__}.{place}"
+    return getattr(importlib.import_module(module), name)

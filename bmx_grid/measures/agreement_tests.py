@@ -23,9 +23,17 @@ from bmx_grid.measures.agreement import SegmentPairs, members_of
 from bmx_grid.measures.correlation import TIE
 from bmx_grid.measures.drawn_units import Unit, check_unit, drawn_units, units_of
 from bmx_grid.measures.ordered import compiled
-from bmx_grid.measures.paired_tests import Comparison, Drawn, comparison_of, unit_variance
+from bmx_grid.measures.paired_tests import (
+    Alternative,
+    Comparison,
+    Drawn,
+    check_conclusion,
+    comparison_of,
+    unit_variance,
+)
 from bmx_grid.measures.resampling import (
     CACHED_CELLS,
+    CONFIDENCE,
     FEWEST_CLUSTERS,
     codes,
     fitting,
@@ -60,10 +68,21 @@ class Scores:
     of_systems: Floats | None = None
 
 
-def compare_agreement(statistic: AgreementStatistic, scores: Scores, **options: Any) -> Comparison:
-    """The difference of two metrics' agreement with people; p by permutation. Arguments as of `drawn_agreement`."""
+def compare_agreement(
+    statistic: AgreementStatistic,
+    scores: Scores,
+    *,
+    alternative: Alternative = "two-sided",
+    confidence: float = CONFIDENCE,
+    **options: Any,
+) -> Comparison:
+    """The difference of two metrics' agreement with people; p by permutation.
+
+    alternative, confidence: as for `paired_tests.compare`; others as of `drawn_agreement`.
+    """
+    check_conclusion(alternative, confidence)
     drawn = drawn_agreement(statistic, scores, **options)
-    return comparison_of(drawn)
+    return comparison_of(drawn, alternative, confidence)
 
 
 def drawn_agreement(

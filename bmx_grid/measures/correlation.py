@@ -60,6 +60,32 @@ def correlate(kind: Kind, x: ArrayLike, y: ArrayLike) -> float:
     return float(grid.item())
 
 
+def kendall_tau_c(x: ArrayLike, y: ArrayLike) -> float:
+    """Kendall's tau-c (Stuart 1953) of two float64[N]: for sides with other numbers of different values.
+
+    2 (concordant - discordant pairs) / (n^2 (m - 1) / m), with m the smaller number of different values: scores on five
+    levels can reach 1 against scores without ties, which tau-b cannot. Undefined as `correlate`, which raises the same.
+    """
+    tau_b = correlate("kendall", x, y)
+    left = np.asarray(x, dtype=np.float64)
+    right = np.asarray(y, dtype=np.float64)
+    rated = ~(np.isnan(left) | np.isnan(right))
+    n = int(rated.sum())
+    untied = []
+    different = []
+    for values in (left[rated], right[rated]):
+        _, counts = np.unique(values, return_counts=True)
+        tied = int((counts * (counts - 1)).sum()) // 2
+        untied.append(n * (n - 1) // 2 - tied)
+        different.append(len(counts))
+    if math.isnan(tau_b):
+        return math.nan
+    # tau-b is the same numerator over the root of the pairs that do not tie on either side
+    net = tau_b * math.sqrt(untied[0]) * math.sqrt(untied[1])
+    fewer = min(different)
+    return 2 * net * fewer / (n**2 * (fewer - 1))
+
+
 def average_ranks(values: Floats) -> Floats:
     """float64[N] ranks from 1 for the lowest of float64[N] values; equal values share their mean rank."""
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)

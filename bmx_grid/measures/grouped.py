@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.measures.agreement import SegmentPairs, members_of
@@ -26,6 +27,7 @@ from bmx_grid.measures.resampling import (
     dealt,
     fitting,
     interval,
+    labels_of_rows,
     number_of,
     ranges,
     ratio,
@@ -127,16 +129,17 @@ def _sums_by_cluster(rows: Floats, cluster: Ints, count: int) -> Floats:
 
 def grouped_correlations(
     kinds: Kind | Sequence[Kind],
-    scores: Floats,
-    human: Floats,
-    groups: Ints,
-    clusters: Ints,
+    scores: ArrayLike,
+    human: ArrayLike,
+    groups: ArrayLike,
+    clusters: ArrayLike | None = None,
     resamples: int = 0,
     seed: int = 0,
 ) -> list[dict[Kind, Grouped]]:
     """Mean within-group correlations of float64[n, K] scores with human scores, and their intervals, for each column.
 
-    human: float64[n]; groups, clusters: int64[n]. Segments with NaN in any column, or in human, are left out: columns
+    scores: of one metric also float64[n]. human: float64[n]; groups, clusters: n labels of any type; each segment is
+    its own cluster without. Segments with NaN in any column, or in human, are left out: columns
     that lack other segments are for another call. Clusters are drawn with replacement: a group that lies in one
     cluster comes and goes with it, one that spans several is recomputed from what was drawn (`_resampled`). Of
     more than MOST_EXACT resamples x segments large groups are taken as linear in the weights (`projection`).
@@ -177,8 +180,34 @@ def _as_kinds(kinds: Kind | Sequence[Kind]) -> Sequence[Kind]:
     return listed
 
 
-def _scored(scores: Floats, human: Floats, groups: Ints, clusters: Ints) -> tuple[Floats, Floats, Ints, Ints]:
-    """The segments that have all scores and a human one."""
+def as_columns(
+    scores: ArrayLike, human: ArrayLike, groups: ArrayLike, clusters: ArrayLike | None
+) -> tuple[Floats, Floats, Ints, Ints]:
+    """float64[n, K] scores, of one column where they are one-dimensional, float64[n] human scores, int64[n] codes.
+
+    groups, clusters: n labels of any type, coded in their order; without clusters each segment is its own. Raises
+    ValueError for other shapes.
+    """
+    columns = np.asarray(scores, dtype=np.float64)
+    if columns.ndim == 1:
+        columns = columns[:, None]
+    judged = np.asarray(human, dtype=np.float64)
+    group = codes(groups)
+    cluster = codes(labels_of_rows(clusters, len(judged)))
+    lengths = {len(columns), len(judged), len(group), len(cluster)}
+    if columns.ndim != 2 or judged.ndim != 1 or len(lengths) > 1:
+        raise ValueError(
+            f"scores, human scores and labels must be of the same segments, not of shapes {np.shape(scores)}, "
+            f"{np.shape(human)}, {np.shape(group)} and {np.shape(cluster)}"
+        )
+    return columns, judged, group, cluster
+
+
+def _scored(
+    scores: ArrayLike, human: ArrayLike, groups: ArrayLike, clusters: ArrayLike | None
+) -> tuple[Floats, Floats, Ints, Ints]:
+    """The segments that have all scores and a human one, as `as_columns`: groups keep their codes among all."""
+    scores, human, groups, clusters = as_columns(scores, human, groups, clusters)
     lacks_score = np.isnan(scores).any(axis=1)
     used = ~(lacks_score | np.isnan(human))
     return scores[used], human[used], groups[used], clusters[used]
@@ -209,22 +238,29 @@ def _drawn_sums(rows: Floats, cluster: Ints, drawn: Floats) -> Floats:
     return np.array([sums @ drawn for sums in of_clusters])
 
 
-def within_groups(kind: Kind, scores: Floats, human: Floats, groups: Ints) -> Floats:
+def within_groups(kind: Kind, scores: ArrayLike, human: ArrayLike, groups: ArrayLike) -> Floats:
     """float64[K, G] the correlation of each column of float64[n, K] scores in each of the G groups.
 
-    G: groups of codes 0 to max(groups), of which those without variance or with fewer than three used segments are NaN.
+    scores: of one metric also float64[n]. groups: n labels of any type; G are those that differ, in their order. Groups
+    without variance or with fewer than three used segments are NaN.
     Segments with NaN in human or in any column are left out. Raises ConfigError for an unknown kind.
     """
     check_kind(kind)
-    correlations = np.full((scores.shape[1], number_of(groups)), np.nan)
-    scores, human, groups, _ = _scored(scores, human, groups, groups)
+    n_groups = number_of(codes(groups))
+    scores, human, groups, _ = _scored(scores, human, groups, None)
+    correlations = np.full((scores.shape[1], n_groups), np.nan)
     used_groups = np.unique(groups)
     correlations[:, used_groups] = _within(kind, scores, human, members_of(groups))
     return correlations
 
 
 def grouped_acc_eq(
-    scores: Floats, human: Floats, groups: Ints, clusters: Ints, resamples: int = 0, seed: int = 0
+    scores: ArrayLike,
+    human: ArrayLike,
+    groups: ArrayLike,
+    clusters: ArrayLike | None = None,
+    resamples: int = 0,
+    seed: int = 0,
 ) -> list[tuple[Grouped, float, list[str]]]:
     """acc_eq of each column, calibrated over all groups at once, as `grouped_correlations`; epsilon; notes.
 
@@ -265,7 +301,9 @@ def grouped_acc_eq(
     return list(zip(means, epsilons, notes, strict=True))
 
 
-def acc_eq_of_halves(scores: Floats, human: Floats, groups: Ints, clusters: Ints, seed: int = 0) -> Floats:
+def acc_eq_of_halves(
+    scores: ArrayLike, human: ArrayLike, groups: ArrayLike, clusters: ArrayLike | None = None, seed: int = 0
+) -> Floats:
     """float64[K] acc_eq of each column, calibrated on half of the clusters and judged on the other: the mean of both.
 
     As `grouped_acc_eq`; only pairs within a half count. NaN where a half has no pair. seed: deals the clusters to the

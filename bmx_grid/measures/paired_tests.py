@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bmx_grid.core.errors import check_name
 from bmx_grid.core.ragged import Floats
 from bmx_grid.measures.agreement import members_of
 from bmx_grid.measures.correlation import TIE, Kind, check_kind
@@ -28,8 +29,10 @@ from bmx_grid.measures.drawn_units import (
     units_of,
 )
 from bmx_grid.measures.resampling import (
+    CONFIDENCE,
     FEWEST_CLUSTERS,
     Combine,
+    check_confidence,
     codes,
     draws,
     interval,
@@ -41,21 +44,30 @@ from bmx_grid.measures.resampling import (
 )
 from bmx_grid.measures.scale import below_one
 
+Alternative = Literal["two-sided", "greater", "less"]
 
-def williams(r_x: float, r_y: float, r_xy: float, n: int) -> float:
-    """The two-sided p value of Williams' test of r_x against r_y, two correlations with the same third variable.
+
+def check_conclusion(alternative: str, confidence: float) -> None:
+    """Raise ConfigError for an unknown alternative, ValueError for a confidence that is not between 0 and 1."""
+    check_name("alternative", alternative, get_args(Alternative))
+    check_confidence(confidence)
+
+
+def williams(r_x: float, r_y: float, r_xy: float, n: int, alternative: Alternative = "two-sided") -> float:
+    """The p value of Williams' test of r_x against r_y, two correlations with the same third variable.
 
     r_x, r_y: correlations of two metrics with the human scores; r_xy: of the metrics with each other; n: the number
     of segments (or systems) all three rest on. t has n - 3 degrees of freedom (Williams 1959, equation in Graham and
     Baldwin 2014, "Testing for significance of increased correlation with human judgment", EMNLP). The sign counts: a
     metric that is better when lower is negated first, which changes the sign of both its correlations.
     It takes segments as independent and scores as normal: with clusters of segments, or scores with heavy tails, a
-    permutation by clusters (`compare`) is to be believed instead.
+    permutation by clusters (`compare`) is to be believed instead. alternative: as for `compare`.
     NaN for a NaN, fewer than 4 segments, or correlations that leave nothing to test (two equal metrics, or a perfect
     correlation of all three). In all other cases raises ValueError for numbers outside [-1, 1].
     """
     from scipy.special import stdtr
 
+    check_name("alternative", alternative, get_args(Alternative))
     if n < 4 or np.isnan([r_x, r_y, r_xy]).any():
         return math.nan
     # equal metrics differ by rounding
@@ -73,7 +85,9 @@ def williams(r_x: float, r_y: float, r_xy: float, n: int) -> float:
         return math.nan
     squared_factor = (n - 1) * (1 + r_xy) / spread
     t = (r_x - r_y) * math.sqrt(squared_factor)
-    return float(2 * stdtr(n - 3, -abs(t)))
+    if alternative == "two-sided":
+        return float(2 * stdtr(n - 3, -abs(t)))
+    return float(stdtr(n - 3, -t if alternative == "greater" else t))
 
 
 @dataclass(frozen=True)
@@ -81,8 +95,9 @@ class Comparison:
     """Two metrics against the same human scores, or two systems.
 
     x, y: the statistic of each on the used segments; difference: x - y. low, high: interval of the difference from
-    the bootstrap. p: of the permutation test. p_bootstrap: twice the share of resamples on the smaller side of 0; it
-    says what the interval says, and is no test under a null hypothesis. n: used segments; clusters: how many clusters
+    the bootstrap. p: of the permutation test. p_bootstrap: twice the share of resamples on the smaller side of 0 (of a
+    one-sided alternative the share on the other side); it says what the interval says, and is no test under a null
+    hypothesis. n: used segments; clusters: how many clusters
     these are.
     """
 
@@ -128,6 +143,8 @@ def compare(
     resamples: int = 1000,
     seed: int = 0,
     bootstrap: bool = True,
+    alternative: Alternative = "two-sided",
+    confidence: float = CONFIDENCE,
 ) -> Comparison:
     """The difference of two metrics' correlations with the human scores: interval by bootstrap, p by permutation.
 
@@ -147,10 +164,15 @@ def compare(
     are exchangeable, and right for many clusters where only their correlations are equal.
     p = (k + 1) / (R + 1) for k of R swaps that differ as much as observed (an undefined one counts as such).
     bootstrap: false for the permutation test alone; interval and p_bootstrap are then NaN.
+    alternative: what p speaks of: that the metrics differ ("two-sided"), or that x correlates better ("greater") or
+        worse ("less") than y; choose the side before the scores are seen. confidence: of the interval, whose two ends
+        it always has.
 
     NaN for interval and p with fewer than 3 units or an undefined difference. Raises ValueError for arrays of different
-    lengths and a unit that needs systems without them, ConfigError for an unknown name.
+    lengths, a unit that needs systems without them and a confidence not between 0 and 1, ConfigError for an unknown
+    name.
     """
+    check_conclusion(alternative, confidence)
     drawn = drawn_correlations(
         x,
         y,
@@ -164,7 +186,7 @@ def compare(
         seed=seed,
         bootstrap=bootstrap,
     )
-    return comparison_of(drawn)
+    return comparison_of(drawn, alternative, confidence)
 
 
 def drawn_correlations(
@@ -237,13 +259,16 @@ def compare_sums(
     *,
     resamples: int = 1000,
     seed: int = 0,
+    alternative: Alternative = "two-sided",
+    confidence: float = CONFIDENCE,
 ) -> Comparison:
     """Two scores that `combine` makes of sums over the same N rows, from float64[N, K] terms of these sums.
 
     With `systems.by_mean` and `systems.mean` two means, of agreement within each item, say. cluster: N labels of rows
     that are drawn and swapped together; each is its own without. A row with NaN or infinity is left out.
-    Raises ValueError for terms or labels of other shapes.
+    alternative, confidence: as for `compare`. Raises ValueError for terms or labels of other shapes.
     """
+    check_conclusion(alternative, confidence)
     labels = labels_of_rows(cluster, len(x))
     if not x.shape == y.shape == (*labels.shape, x.shape[-1]):
         raise ValueError(
@@ -285,49 +310,61 @@ def compare_sums(
         clusters=count,
         size=float(sizes[np.isfinite(sizes)].max(initial=0.0)),
     )
-    return comparison_of(drawn)
+    return comparison_of(drawn, alternative, confidence)
 
 
-def comparison_of(drawn: Drawn) -> Comparison:
+def comparison_of(drawn: Drawn, alternative: Alternative = "two-sided", confidence: float = CONFIDENCE) -> Comparison:
     """What a comparison says: the difference, its interval and its p values; NaN where nothing was drawn or swapped."""
     difference = drawn.x - drawn.y
-    low, high = interval(drawn.samples, drawn.units)
+    low, high = interval(drawn.samples, drawn.units, confidence)
     return Comparison(
         x=drawn.x,
         y=drawn.y,
         difference=difference,
         low=low,
         high=high,
-        p=p_of_swaps(difference, drawn.swapped, drawn.size),
-        p_bootstrap=_p_of_resamples(drawn.samples, drawn.size),
+        p=p_of_swaps(difference, drawn.swapped, drawn.size, alternative),
+        p_bootstrap=_p_of_resamples(drawn.samples, drawn.size, alternative),
         n=drawn.n,
         clusters=drawn.clusters,
     )
 
 
-def p_of_swaps(difference: float, swapped: Floats, size: float = 1.0) -> float:
+def p_of_swaps(difference: float, swapped: Floats, size: float = 1.0, alternative: Alternative = "two-sided") -> float:
     """(k + 1) / (R + 1) for k of R swaps that differ as much as observed; an undefined one counts as such.
 
     size: of the statistic, 1 for a correlation.
     """
     if not len(swapped):
         return math.nan
-    smaller = np.abs(swapped) < abs(difference) - TIE * size
+    # of each alternative, how far a difference speaks for it
+    if alternative == "two-sided":
+        swapped = np.abs(swapped)
+        difference = abs(difference)
+    elif alternative == "less":
+        swapped = -swapped
+        difference = -difference
+    smaller = swapped < difference - TIE * size
     # those that are not smaller, as a NaN is not
     extreme = int((~smaller).sum())
     return (extreme + 1) / (len(swapped) + 1)
 
 
-def _p_of_resamples(samples: Floats, size: float) -> float:
-    """Twice (k + 1) / (R + 1), for k of R resampled differences that are on the smaller side of 0."""
+def _p_of_resamples(samples: Floats, size: float, alternative: Alternative) -> float:
+    """Twice (k + 1) / (R + 1), for k of R resampled differences that are on the smaller side of 0.
+
+    Of a one-sided alternative once, for those that are on the other side.
+    """
     if not len(samples):
         return math.nan
     known = samples[~np.isnan(samples)]
     below = int((known <= TIE * size).sum())
     above = int((known >= -TIE * size).sum())
-    smaller = min(below, above)
-    share = (smaller + 1) / (len(known) + 1)
-    return min(1.0, 2 * share)
+    if alternative == "two-sided":
+        share = (min(below, above) + 1) / (len(known) + 1)
+        return min(1.0, 2 * share)
+    against = below if alternative == "greater" else above
+    return (against + 1) / (len(known) + 1)
 
 
 def unit_variance(scores: Floats) -> Floats:

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.measures.correlation import Kind, average_ranks
-from bmx_grid.measures.grouped import Grouped
+from bmx_grid.measures.grouped import Grouped, as_columns
 from bmx_grid.measures.resampling import codes, interval, number_of, ratio, seeded_draws
 from bmx_grid.measures.scale import below_one
 
@@ -87,14 +88,20 @@ class PairedSources:
 
 
 def pairwise_correlations(
-    scores: Floats, human: Floats, items: Ints, clusters: Ints, resamples: int = 0, seed: int = 0
+    scores: ArrayLike,
+    human: ArrayLike,
+    items: ArrayLike,
+    clusters: ArrayLike | None = None,
+    resamples: int = 0,
+    seed: int = 0,
 ) -> list[Grouped]:
     """PDP of each column of float64[n, K] scores, as `grouped.grouped_correlations` gives other correlations.
 
-    human: float64[n]; items, clusters: int64[n]. Segments with NaN in any column, or in human, are left out. Groups are
-    sources, undefined with less than two outputs. The 95 % interval is by a bootstrap of the clusters that have a
-    source with two outputs.
+    Arguments as there; items: n labels of the sources. Segments with NaN in any column, or in human, are left out.
+    Groups are sources, undefined with less than two outputs. The 95 % interval is by a bootstrap of the clusters that
+    have a source with two outputs.
     """
+    scores, human, items, clusters = as_columns(scores, human, items, clusters)
     used = np.isfinite(scores).all(axis=1) & np.isfinite(human)
     scores = scores[used]
     human = human[used]

@@ -175,22 +175,29 @@ def resampled_sums(compute: Combine, sums: Floats, resamples: int, seed: int) ->
     return np.concatenate(results)
 
 
-def interval(samples: Floats, units: int) -> tuple[float, float]:
-    """The 95 % interval of float64[R] resamples of so many units, at `interval_levels`, linearly interpolated.
+def check_confidence(confidence: float) -> None:
+    """Raise ValueError for a confidence level that is not between 0 and 1."""
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be between 0 and 1, not {confidence}: write 0.9 for 90 %")
+
+
+def interval(samples: Floats, units: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """The interval of float64[R] resamples of so many units, at `interval_levels`, linearly interpolated.
 
     Undefined resamples (NaN) are left out, as nlpstats does. NaN where more than half of them are undefined, of none,
-    and of fewer than FEWEST_CLUSTERS units.
+    and of fewer than FEWEST_CLUSTERS units. confidence: .95 for a 95 % interval; ValueError unless between 0 and 1.
     """
+    check_confidence(confidence)
     known = samples[~np.isnan(samples)]
     mostly_undefined = 2 * len(known) < len(samples)
     if not len(known) or mostly_undefined or units < FEWEST_CLUSTERS:
         return math.nan, math.nan
-    low, high = np.quantile(known, interval_levels(units)).tolist()
+    low, high = np.quantile(known, interval_levels(units, confidence)).tolist()
     return low, high
 
 
-def interval_levels(units: int) -> tuple[float, float]:
-    """The two quantiles of the bootstrap distribution that bound a 95 % interval: the expanded percentile interval.
+def interval_levels(units: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """The two quantiles of the bootstrap distribution that bound an interval: the expanded percentile interval.
 
     The plain percentile interval is too short for few units: it lacks the factor n / (n - 1) of the variance and
     the width of Student's t. Its levels are therefore widened to Phi(-t sqrt(n / (n - 1))), with t the quantile of
@@ -202,7 +209,7 @@ def interval_levels(units: int) -> tuple[float, float]:
     if units < 2:
         return 0.0, 1.0
     # the lower quantile, which is below 0: -t of the formula
-    t = stdtrit(units - 1, (1 - CONFIDENCE) / 2)
+    t = stdtrit(units - 1, (1 - confidence) / 2)
     widened = t * math.sqrt(units / (units - 1))
     lower = float(ndtr(widened))
     return lower, 1 - lower
@@ -227,7 +234,14 @@ class ClusterMean:
     clusters: int
 
 
-def cluster_mean(values: ArrayLike, cluster: ArrayLike, *, resamples: int = 10_000, seed: int = 0) -> ClusterMean:
+def cluster_mean(
+    values: ArrayLike,
+    cluster: ArrayLike,
+    *,
+    resamples: int = 10_000,
+    seed: int = 0,
+    confidence: float = CONFIDENCE,
+) -> ClusterMean:
     """The mean of float64[N] values of settings in clusters given by N labels; NaN values are left out.
 
     Settings on the same segments and human scores are not independent of each other: four explainers on one language
@@ -237,11 +251,13 @@ def cluster_mean(values: ArrayLike, cluster: ArrayLike, *, resamples: int = 10_0
     from 12 on, Student's t in 95 % throughout; with skewed values the two do not differ.
     The interval of few clusters is that of Student's t with the standard error of the clusters (for clusters of one
     size the t interval of their means), that of many the expanded percentile interval (`interval_levels`) of
-    the mean over whole clusters drawn with replacement. Raises ValueError when the arrays differ in length.
+    the mean over whole clusters drawn with replacement. confidence: of the interval. Raises ValueError when the arrays
+    differ in length, and for a confidence that is not between 0 and 1.
     """
     from scipy.special import stdtrit
     from scipy.stats import binomtest
 
+    check_confidence(confidence)
     values = np.asarray(values, dtype=np.float64)
     cluster = np.asarray(cluster)
     if values.ndim != 1 or values.shape != cluster.shape:
@@ -262,14 +278,14 @@ def cluster_mean(values: ArrayLike, cluster: ArrayLike, *, resamples: int = 10_0
         left = sums - mean * sizes
         squares = clusters / (clusters - 1) * float(left @ left)
         error = math.sqrt(squares) / n
-        t = float(stdtrit(clusters - 1, (1 + CONFIDENCE) / 2))
+        t = float(stdtrit(clusters - 1, (1 + confidence) / 2))
         reach = t * error
         low = mean - reach
         high = mean + reach
     elif clusters >= BOOTSTRAPPED:
         terms: Floats = np.stack([sums, sizes], axis=1)
         samples = resampled_sums(_mean_of_sums, terms, resamples, seed)
-        low, high = interval(samples, clusters)
+        low, high = interval(samples, clusters, confidence)
     means = sums / sizes if clusters else sums
     # The sign test: a cluster whose mean is 0 but for rounding is no toss.
     positive = int((means > TIE).sum())

@@ -24,6 +24,7 @@ Where the paper is ambiguous:
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -44,6 +45,7 @@ from bmx_grid.measures.span_agreement import agreement
 from bmx_grid.measures.systems import by_mean, mean
 
 Ties = Literal["expected", "argsort"]
+LabelRows = Labels | Iterable[ArrayLike]
 Spans = tuple[Ints, Flags, Ints]  # of each word, their labels, their texts
 
 MEASURES = (
@@ -62,8 +64,10 @@ THE_SIX = ("f1_bad", "f1_mult", "phrase_f1_bad", "phrase_f1_mult", "mcc", "seqco
 PER_LABEL = 7  # statistics of each label
 
 
-def statistics(gold: Labels, predicted: Labels) -> Floats:
+def statistics(gold: LabelRows, predicted: LabelRows) -> Floats:
     """float64[N, 18] the sums of each text that `measures` needs.
+
+    gold, predicted: `Labels` of the words of N texts, or N lists of 1 for BAD and 0 for OK.
 
     Of both labels in turn, OK first: words of the label in both labellings, in the predicted one, in the true one; sums
     of the agreeing shares of predicted spans and their number, the same of true spans. Then SeqCor, its attainable
@@ -76,6 +80,8 @@ def statistics(gold: Labels, predicted: Labels) -> Floats:
     the number of labels that it has. A text without words has no SeqCor and is left out of the mean.
     Raises ValueError when the labellings have other numbers of words.
     """
+    gold = Labels.of(gold)
+    predicted = Labels.of(predicted)
     if not gold.same_words(predicted):
         raise ValueError("two labellings of the same words must have the same numbers of words")
     row = gold.row_of_word()
@@ -211,7 +217,7 @@ class WordMeasure(NamedTuple):
 
 
 def mean_over_segments(
-    values: Floats, cluster: ArrayLike | None = None, *, resamples: int = 1000, seed: int = 0
+    values: ArrayLike, cluster: ArrayLike | None = None, *, resamples: int = 1000, seed: int = 0
 ) -> WordMeasure:
     """The mean of float64[N] values of N texts, NaN being left out: AUC, average precision and recall at top K.
 
@@ -225,19 +231,21 @@ def mean_over_segments(
     def as_column(sums: Floats) -> Floats:
         return mean(sums)[..., None]
 
-    [measure] = _measures(as_column, by_mean(values), ~np.isnan(values), cluster, resamples, seed)
+    of_texts = np.asarray(values, dtype=np.float64)
+    [measure] = _measures(as_column, by_mean(of_texts), ~np.isnan(of_texts), cluster, resamples, seed)
     return measure
 
 
 def label_measures(
-    statistics: Floats, cluster: ArrayLike | None = None, *, resamples: int = 1000, seed: int = 0
+    statistics: ArrayLike, cluster: ArrayLike | None = None, *, resamples: int = 1000, seed: int = 0
 ) -> dict[str, WordMeasure]:
     """All MEASURES of a labelling with their intervals, from `statistics` float64[N, 18]; as above.
 
     Texts without words are left out.
     """
-    has_words = statistics[:, -2] > 0
-    values = _measures(measures, statistics, has_words, cluster, resamples, seed)
+    terms = np.asarray(statistics, dtype=np.float64)
+    has_words = terms[:, -2] > 0
+    values = _measures(measures, terms, has_words, cluster, resamples, seed)
     return dict(zip(MEASURES, values, strict=True))
 
 
@@ -264,13 +272,16 @@ def _measures(
     return rows
 
 
-def rank_words(gold: Labels, attributions: Ragged, ties: Ties = "expected") -> dict[str, Floats]:
+def rank_words(
+    gold: LabelRows, attributions: Ragged | Iterable[ArrayLike], ties: Ties = "expected"
+) -> dict[str, Floats]:
     """float64[N] measures of N segments by name; NaN without words, of one label, or with a NaN attribution.
 
     auc: probability that a BAD word has a lower attribution than an OK word, ties counting half. ap: average
     precision. recall_at_k: share of the K BAD words among the K words of the lowest attributions.
 
-    gold: the true labels; attributions: float64 per word, low for a suspected error.
+    gold: the true labels, `Labels` or N lists of 1 for BAD and 0 for OK. attributions: float64 per word, low for a
+    suspected error, `Ragged` or N lists.
 
     Average precision is the sum over distinct attributions of the recall gained times the precision reached, without
     interpolation (as in scikit-learn), so that tied words enter together.
@@ -283,6 +294,8 @@ def rank_words(gold: Labels, attributions: Ragged, ties: Ties = "expected") -> d
     """
     if ties not in get_args(Ties):
         raise ConfigError("ties: " + unknown("rule", ties, get_args(Ties)))
+    gold = Labels.of(gold)
+    attributions = Ragged.of(attributions)
     if not np.array_equal(gold.offsets, attributions.offsets):
         raise ValueError("labels and attributions must have the same numbers of words")
     row = gold.row_of_word()

@@ -107,14 +107,14 @@ class Plan:
         assert self.texts is not None
         return len(self.texts)
 
-    def render(self) -> list[str]:
-        """The K perturbed texts, in order."""
+    def render(self, some: slice = slice(None)) -> list[str]:
+        """The K perturbed texts, in order, or some of them."""
         if self.texts is not None:
-            return list(self.texts)
+            return list(self.texts[some])
         assert self.keep is not None
         texts = []
         # Lists, as single values of an array take long to read.
-        for row in self.keep.tolist():
+        for row in self.keep[some].tolist():
             if self.gaps is not None:
                 texts.append(self._with_gaps(row, self.gaps))
             elif self.replacement is not None:
@@ -149,6 +149,6 @@ class Request:
     role: Role
     item: Item
 
-    def items(self) -> list[Item]:
-        """The K perturbed items."""
-        return [self.item.with_text(self.role, text) for text in self.plan.render()]
+    def items(self, some: slice = slice(None)) -> list[Item]:
+        """The K perturbed items, or some of them."""
+        return [self.item.with_text(self.role, text) for text in self.plan.render(some)]

@@ -250,6 +250,19 @@ def test_a_setting_is_drawn(sweep):
     assert figure._repr_png_().startswith(b"\x89PNG"), "a notebook shows figures that pyplot did not make only so"
 
 
+def test_a_setting_is_drawn_as_a_heatmap(sweep):
+    """A cell per point, at the height of its w: the row of w = 1 is the metric alone, the same at every p."""
+    figure = sweep.plot("de-en", "chrf", kind="heatmap")
+    (mesh,) = figure.axes[0].collections
+    grid = sweep.grid.query("language_pair == 'de-en' and metric == 'chrf'")
+    table = grid.pivot(index="w", columns="p", values="correlation")
+    assert mesh.get_array().filled(np.nan) == pytest.approx(table.to_numpy(), abs=1e-12, nan_ok=True)
+    names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert names == [f"{w:g}" for w in table.index]
+    with pytest.raises(ConfigError, match="kind: .*heatmap"):
+        sweep.plot("de-en", "chrf", kind="heat")
+
+
 @pytest.mark.parametrize(
     ("ask", "error", "message"),
     [

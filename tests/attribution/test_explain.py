@@ -21,6 +21,8 @@ from bmx_grid.core.errors import BmxError, ExplainError
 from bmx_grid.core.identity import identity
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.explainers.erasure import Erasure
+from bmx_grid.explainers.input_marginalization import InputMarginalization
+from bmx_grid.explainers.lime import Lime
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.words.perturbation import Item, Plan
 
@@ -94,6 +96,48 @@ def test_requests_without_texts_are_not_passed_on():
         scores = score_requests(metric, [nothing, something, nothing])
         assert [len(of_request) for of_request in scores] == [0, 2, 0]
         assert [len(of_request) for of_request in score_requests(metric, [nothing])] == [0]
+
+
+@pytest.mark.parametrize(
+    ("explainer", "n_words", "is_refused"),
+    [
+        pytest.param(Erasure(), 23_169, False, id="n (n + 1) cells below 2^29"),
+        pytest.param(Erasure(), 23_170, True, id="n (n + 1) cells above 2^29"),
+        pytest.param(Erasure(), 100_000, True, id="9.3 GiB of masks"),
+        pytest.param(Lime(num_samples=1000), 100_000, False, id="as many texts at any length"),
+        pytest.param(InputMarginalization(), 3_000, True, id="written texts are as long as their characters"),
+    ],
+)
+def test_a_text_whose_perturbed_texts_need_too_much_memory_is_refused_before_they_are_planned(
+    explainer, n_words, is_refused, monkeypatch
+):
+    monkeypatch.setattr(Erasure, "plan", None)
+    item = Item(reference="word", hypothesis=" ".join(["word"] * n_words))
+    if not is_refused:
+        assert count_texts(Chrf(), explainer, item) > 0
+        return
+    with pytest.raises(ExplainError, match=rf"the hypothesis has {n_words:,} words, whose .* above 512: split it"):
+        count_texts(Chrf(), explainer, item)
+
+
+@pytest.mark.parametrize("most", [1, 20, 60, 10**9])
+def test_texts_are_written_out_in_parts_of_so_many_characters(most, monkeypatch):
+    """Each score is that of its own text, so the parts are scored as the whole is; a part may be one text longer."""
+    seen = []
+
+    class Watched(HashMetric):
+        def score(self, pairs):
+            seen.append(sum(len(pair.hypothesis) + 1 for pair in pairs))
+            return super().score(pairs)
+
+    whole = explain(HashMetric(), Halves(samples=9), PAIRS, seed=0)
+    monkeypatch.setattr("bmx_grid.attribution.explain.MOST_CHARACTERS", most)
+    parts = explain(Watched(), Halves(samples=9), PAIRS, seed=0)
+    for of_part, of_whole in zip(parts, whole, strict=True):
+        assert of_part.base_score == of_whole.base_score
+        for role, values in of_whole.attributions.items():
+            assert of_part.attributions[role].tolist() == values.tolist()
+    assert (len(seen) == 1) == (most == 10**9)
 
 
 @pytest.mark.parametrize(

@@ -235,3 +235,29 @@ def test_torchmetrics_gets_the_score_of_a_system_batch_by_batch(metric, point):
         sums = scorer.metric.statistics(scorer.items(HYPOTHESES, references=REFERENCES)).sum(axis=0)
         expected = scorer.metric.combine(sums)
     assert adapted.compute().item() == pytest.approx(expected, abs=1e-6)
+
+
+def test_explained_sentences_are_a_frame_of_words_and_coloured_in_a_notebook():
+    """Erasure by hand: the score less that of the text without the word, by sacreBLEU."""
+    chrf = sacrebleu.CHRF()
+    scored = bmx_grid.load("chrf", "erasure").explain(["the <b> sat"], references=["the cat sat"])
+    frame = scored.to_frame()
+    assert list(frame) == ["row", "score", "base", "side", "position", "word", "attribution"]
+    words = frame[frame["side"] == "hypothesis"]
+    assert words["word"].tolist() == ["the", "<b>", "sat"]
+    without = ("  <b> sat", "the  sat", "the <b> ")
+    whole = chrf.sentence_score("the <b> sat", ["the cat sat"]).score
+    expected = [(whole - chrf.sentence_score(text, ["the cat sat"]).score) / 100 for text in without]
+    assert words["attribution"].tolist() == pytest.approx(expected, abs=1e-12)
+    shown = scored._repr_html_()
+    assert "&lt;b&gt;" in shown and "<b>" not in shown
+    colours = re.findall(r"rgba\((\S+?),[\d.]+\);text-decoration:underline (\w+)' title='(\S+)'", shown)
+    assert {(title[0], colour, line) for colour, line, title in colours} == {
+        ("+", "0,114,178", "solid"),
+        ("-", "213,94,0", "wavy"),
+    }
+    alone = bmx_grid.load("chrf", None).explain(["a"] * 9, references=["a"] * 9)
+    assert list(alone.to_frame()) == ["row", "score", "base"] and len(alone.to_frame()) == 9
+    assert "row 4" in alone._repr_html_() and "row 5" not in alone._repr_html_()
+    nothing = bmx_grid.load("chrf", "erasure").explain([""], references=[""]).to_frame()
+    assert len(nothing) == 0 and list(nothing) == list(frame)

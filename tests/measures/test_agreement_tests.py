@@ -1,7 +1,9 @@
 """Tests of agreement: every swap and draw done by a plain loop, thresholds tried one by one."""
 
+import dataclasses
 import itertools
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -218,3 +220,22 @@ def scores_by_system(file):
         system, score = line.split("\t")[:2]
         by_system.setdefault(system, []).append(math.nan if score == "None" else float(score))
     return by_system
+
+
+def test_agreement_on_many_systems_needs_megabytes():
+    """Ten resamples of all pairs of 1,000 systems together would need 80 MB for each of a dozen arrays."""
+    rng = np.random.default_rng(5)
+    quality = np.repeat(rng.normal(size=1000), 3)
+    x, y, human = quality + rng.normal(size=(3, 3000))
+    table = Scores(x, y, human, cluster=np.tile(np.arange(3), 1000), system=np.repeat(np.arange(1000), 3))
+    table = dataclasses.replace(table, item=table.cluster)
+    tracemalloc.start()
+    try:
+        found = compare_agreement("pairwise_accuracy", table, resamples=10)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 2**28
+    means = [values.reshape(1000, 3).mean(axis=1) for values in (x, human)]
+    order_of_metric, order_of_people = (np.sign(mean[:, None] - mean)[np.triu_indices(1000, 1)] for mean in means)
+    assert found.x == pytest.approx((order_of_metric == order_of_people).mean(), abs=1e-12)

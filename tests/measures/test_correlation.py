@@ -22,6 +22,7 @@ from bmx_grid.measures.correlation import (
     correlate,
     correlate_grid,
     first_within_rounding,
+    kendall_tau_c,
     plateau_within_no_change,
     worse,
 )
@@ -253,3 +254,18 @@ def test_beats_better_and_worse():
     assert beats(gains).tolist() == [False, False, False, True, True, True, False]
     assert better(gains).tolist() == [False, False, False, False, False, True, False]
     assert worse(gains).tolist() == [True, True, False, False, False, False, False]
+
+
+@pytest.mark.parametrize("levels", [2, 5, 1000])
+def test_tau_c_is_scipys(levels):
+    rng = np.random.default_rng(levels)
+    human = rng.integers(0, levels, 200).astype(float)
+    metric = np.round(human + rng.normal(size=200), 1)
+    expected = stats.kendalltau(metric, human, variant="c").statistic
+    assert kendall_tau_c(metric, human) == pytest.approx(expected, abs=1e-12)
+    human[:20] = np.nan
+    expected = stats.kendalltau(metric[20:], human[20:], variant="c").statistic
+    assert kendall_tau_c(metric.tolist(), human.tolist()) == pytest.approx(expected, abs=1e-12)
+    # by hand: every pair of different levels is concordant, and half of 100 lie on either of two levels
+    assert kendall_tau_c(np.arange(100.0), np.arange(100) // 50) == pytest.approx(1.0, abs=1e-12)
+    assert np.isnan([kendall_tau_c(human, np.ones(200)), kendall_tau_c([1.0, 2], [1, 2])]).all()

@@ -9,6 +9,7 @@ from scipy import stats
 from bmx_grid.measures import correlations_of_resamples, grouped, resampling
 from bmx_grid.measures.agreement import SegmentPairs
 from bmx_grid.measures.grouped import acc_eq_of_halves, grouped_correlations
+from bmx_grid.measures.pairwise import pairwise_correlations
 from bmx_grid.measures.resampling import dealt, draws, interval_levels
 
 SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
@@ -52,6 +53,40 @@ def test_groups_of_any_size_are_correlated():
     correlations = grouped.within_groups("kendall", x[:, None], human, groups)
     expected = [stats.kendalltau(x[groups == group], human[groups == group]).statistic for group in range(len(sizes))]
     np.testing.assert_allclose(correlations, [expected], atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", SCIPY)
+@pytest.mark.parametrize("name", [str, lambda group: 10**12 * group, lambda group: (group, "x")], ids=["a", "b", "c"])
+def test_groups_have_any_labels_and_scores_of_one_metric_one_dimension(kind, name):
+    """Texts, numbers far apart, tuples; the groups are in the order of their labels."""
+    scores, human, items, systems = some(n_items=12)
+    labels = np.empty(len(systems), dtype=object)
+    labels[:] = [name(system) for system in systems.tolist()]
+    names_in_order = sorted(set(labels.tolist()))
+    expected = []
+    for label in names_in_order:
+        rows = [row for row, of_row in enumerate(labels) if of_row == label]
+        expected.append(SCIPY[kind](scores[rows], human[rows]).statistic)
+    (within,) = grouped.within_groups(kind, scores.tolist(), human.tolist(), labels.tolist())
+    np.testing.assert_allclose(within, expected, atol=1e-12)
+    (by_kind,) = grouped_correlations(kind, scores, human, labels, [f"{item:02}" for item in items], 50)
+    assert by_kind[kind] == grouped_correlations(kind, scores[:, None], human, systems, items, 50)[0][kind]
+    assert by_kind[kind].value == pytest.approx(np.mean(expected), abs=1e-12)
+    alone = np.arange(len(human))
+    np.testing.assert_equal(
+        grouped.grouped_acc_eq(scores, human, labels), grouped.grouped_acc_eq(scores[:, None], human, systems, alone)
+    )
+    np.testing.assert_equal(
+        pairwise_correlations(scores, human, labels, labels),
+        pairwise_correlations(scores[:, None], human, systems, systems),
+    )
+
+
+def test_arrays_of_other_segments_are_refused():
+    scores, human, items, _ = some(n_items=4)
+    for arrays in ((scores[1:], human, items), (scores, human, items[1:]), (scores, human, items, items[1:])):
+        with pytest.raises(ValueError, match="of the same segments, not of shapes"):
+            grouped_correlations("pearson", *arrays)
 
 
 def test_undefined_groups_are_counted_and_never_zero():

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from bmx_grid.core.errors import ConfigError
 from bmx_grid.measures.paired_tests import compare, compare_sums, williams
-from bmx_grid.measures.resampling import draws, interval_levels, swaps
+from bmx_grid.measures.resampling import cluster_mean, draws, interval_levels, swaps
 from bmx_grid.measures.systems import by_mean, mean
 
 NAN = float("nan")
@@ -186,3 +187,54 @@ def test_a_comparison_of_means_is_that_of_lists_written_out():
     assert comparison.p == (extreme + 1) / 201
     below, above = sum(difference <= 0 for difference in resampled), sum(difference >= 0 for difference in resampled)
     assert comparison.p_bootstrap == pytest.approx(2 * (min(below, above) + 1) / 201)
+
+
+@pytest.mark.parametrize(("alternative", "side"), [("greater", 1), ("less", -1)])
+@pytest.mark.parametrize("unit", ["inputs", "systems", "both"])
+def test_a_one_sided_test_counts_swaps_and_draws_on_one_side(alternative, side, unit):
+    x, y, human, item, system = design(5, 7)
+    x, y = standardised(x), standardised(y)
+    samples, swapped = in_a_loop(unit, ORACLES["pearson"], x, y, human, item, system, 200)
+    observed = ORACLES["pearson"](x, human, None) - ORACLES["pearson"](y, human, None)
+    found = compare(x, y, human, item, system=system, unit=unit, resamples=200, alternative=alternative)
+    assert found.p == ((side * swapped >= side * observed - 1e-9).sum() + 1) / 201
+    assert found.p_bootstrap == ((side * samples <= 1e-9).sum() + 1) / 201
+    both = compare(x, y, human, item, system=system, unit=unit, resamples=200)
+    assert (found.difference, found.low, found.high) == (both.difference, both.low, both.high)
+
+
+def test_a_one_sided_williams_test_is_that_of_its_t():
+    """Half of the two-sided p on the side of the difference, the rest on the other."""
+    r_x, r_y, r_xy, n = 0.6, 0.5, 0.7, 80
+    two_sided = williams(r_x, r_y, r_xy, n)
+    assert williams(r_x, r_y, r_xy, n, "greater") == pytest.approx(two_sided / 2, abs=1e-15)
+    assert williams(r_x, r_y, r_xy, n, "less") == pytest.approx(1 - two_sided / 2, abs=1e-15)
+    assert williams(r_y, r_x, r_xy, n, "less") == pytest.approx(two_sided / 2, abs=1e-15)
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.99])
+def test_intervals_have_any_confidence(confidence):
+    """Levels by Hesterberg's formula and SciPy; of few clusters of one size Student's t, also by SciPy."""
+    x, y, human, item, system = design(4, 30)
+    x, y = standardised(x), standardised(y)
+    samples, _ = in_a_loop("inputs", ORACLES["pearson"], x, y, human, item, system, 200)
+    t = stats.t.ppf((1 + confidence) / 2, 29)
+    level = stats.norm.cdf(-t * np.sqrt(30 / 29))
+    found = compare(x, y, human, item, resamples=200, confidence=confidence)
+    expected = np.quantile(samples, [level, 1 - level])
+    assert (found.low, found.high) == pytest.approx(tuple(expected), abs=1e-9)
+    sums = compare_sums(by_mean(x), by_mean(y), mean, item, resamples=200, confidence=confidence)
+    usual = compare_sums(by_mean(x), by_mean(y), mean, item, resamples=200)
+    assert (sums.high - sums.low < usual.high - usual.low) == (confidence < 0.95)
+    means = np.arange(5.0) ** 2
+    few = cluster_mean(np.repeat(means, 2), np.repeat(np.arange(5), 2), confidence=confidence)
+    expected = stats.ttest_1samp(means, 0).confidence_interval(confidence)
+    assert (few.low, few.high) == pytest.approx(tuple(expected), abs=1e-12)
+
+
+@pytest.mark.parametrize("confidence", [0, 1, 95, NAN])
+def test_a_confidence_that_is_none_is_refused(confidence):
+    with pytest.raises(ValueError, match="write 0.9 for 90 %"):
+        compare(*np.eye(3), confidence=confidence)
+    with pytest.raises(ConfigError, match="Did you mean 'greater'"):
+        compare(*np.eye(3), alternative="greatr")

@@ -1,6 +1,7 @@
 """System level: statistics of drawn systems equal SciPy's of the drawn list; rank ranges by hand and by plain loops."""
 
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -45,6 +46,39 @@ def test_equals_the_statistic_of_the_drawn_list(statistic, ties):
         expected.append(ORACLES[statistic](metric[row][names], human[row][names], names))
     values = weighted_statistics([statistic], metric, human, times)[statistic]
     np.testing.assert_allclose(values, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("statistic", ["spearman", "kendall"])
+def test_two_thousand_systems_need_megabytes(statistic):
+    """A table of their 2 million pairs by systems would have 30 GiB."""
+    rng = np.random.default_rng(3)
+    metric, human = np.round(rng.normal(size=(2, 2000)), 1)
+    tracemalloc.start()
+    try:
+        value = system_statistic(statistic, metric, human)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert value == pytest.approx(ORACLES[statistic](metric, human, None), abs=1e-12)
+    assert peak < 2**29
+
+
+def test_scores_of_systems_are_made_of_few_resamples_at_a_time():
+    """The same as of one resample at a time; no part has more sums of systems than 2^21."""
+    rng = np.random.default_rng(4)
+    systems, clusters = np.repeat(np.arange(400), 5), np.tile(np.arange(5), 400)
+    seen = []
+
+    def combine(sums):
+        seen.append(sums.size)
+        return mean(sums)
+
+    scores = system_scores(by_mean(rng.normal(size=2000)), combine, systems, clusters, 400, 5)
+    weights = draws(rng, 5, 3000).T
+    together = scores(weights)
+    assert max(seen) <= 2**21 and len(seen) > 1
+    each = np.concatenate([scores(weights[:, [row]]) for row in range(0, 3000, 500)])
+    np.testing.assert_allclose(together[::500], each, atol=1e-12)
 
 
 @pytest.mark.parametrize("statistic", ORACLES)

@@ -7,6 +7,7 @@ import pytest
 from plain_sampling import measures_of
 from sklearn.metrics import average_precision_score, f1_score, matthews_corrcoef, roc_auc_score
 
+import bmx_grid.measures as front_door
 from bmx_grid.core.ragged import Labels, Ragged
 from bmx_grid.measures.resampling import dealt, interval_levels, seeded_draws
 from bmx_grid.measures.word_measures import (
@@ -260,3 +261,30 @@ def test_cross_fitted_labels_are_those_of_thresholds_from_the_other_folds():
         threshold = best_threshold(gold.bad[words], attributions.values[words])
         for row in np.flatnonzero((fold == number) & known).tolist():
             assert labels[row].tolist() == (attributions[row] <= threshold).tolist()
+
+
+def test_word_measures_take_lists():
+    """The values are scikit-learn's, of each text; lists of whole numbers, flags and arrays are the same labels."""
+    gold = [[0, 1, 1, 0], [1, 0], [], [0, 0]]
+    suspected = [[0, 1, 0, 0], [1, 1], [], [0, 1]]
+    attributions = [[0.5, -0.2, 0.1, 0.3], [0.1, 0.4], [], [0.2, 0.1]]
+    ranked = front_door.rank_words(gold, attributions)
+    assert ranked["auc"][:2].tolist() == [roc_auc_score(gold[row], -np.array(attributions[row])) for row in (0, 1)]
+    assert np.isnan(ranked["auc"][2:]).all()
+    rows = front_door.statistics(gold, suspected)
+    by_name = front_door.label_measures(rows.tolist(), resamples=0)
+    flat = [list(itertools.chain.from_iterable(texts)) for texts in (gold, suspected)]
+    assert by_name["f1_bad"].value == pytest.approx(f1_score(*flat), abs=1e-12)
+    assert by_name["mcc"].value == pytest.approx(matthews_corrcoef(*flat), abs=1e-12)
+    flags = [np.array(row, dtype=bool) for row in gold]
+    for same in (flags, front_door.Labels.from_rows(flags), [np.array(row, dtype=float) for row in gold]):
+        assert front_door.statistics(same, suspected).tolist() == rows.tolist()
+        assert front_door.rank_words(same, front_door.Ragged.from_rows(attributions))["ap"][0] == ranked["ap"][0]
+    assert mean_over_segments([0.5, NAN, 1.0], resamples=0).value == 0.75
+
+
+@pytest.mark.parametrize("row", [["OK", "BAD"], [0, 2], [NAN, 1.0], [None, 1]], ids=["texts", "2", "nan", "none"])
+def test_labels_that_are_not_0_or_1_are_refused(row):
+    """Every one of them is true to NumPy, the text OK included."""
+    with pytest.raises(ValueError, match="row 1 of labels is .*write 1 for BAD and 0 for OK"):
+        rank_words([[0, 1], row], [[0.1, 0.2], [0.1, 0.2]])

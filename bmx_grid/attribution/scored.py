@@ -1,0 +1,93 @@
+"""Scored segments, and how a notebook shows their words."""
+
+from __future__ import annotations
+
+import html
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bmx_grid.attribution.explain import Explanation
+from bmx_grid.core.ragged import Floats
+from bmx_grid.core.wording import counted, visible
+from bmx_grid.words.perturbation import split_words
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_SHOWN = 5  # segments that a notebook shows
+LEGEND = "Blue: raises the score; orange, wavy line: lowers it."
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """N scored segments: float64[N] scores and base scores, and the explanations between them.
+
+    Where nothing is boosted the scores are the base scores; without an explainer there are no explanations.
+    unboosted: rows that have no word on a side that the boost of a recipe reads, and keep the base score.
+    """
+
+    scores: Floats
+    base: Floats
+    explanations: Sequence[Explanation]
+    unboosted: tuple[int, ...] = ()
+
+    def __repr__(self) -> str:
+        explained = ", explained" if self.explanations else ""
+        return f"Scored({counted(len(self.scores), 'segment')}{explained})"
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row per word: row (of the texts, from 0), score, base, side, position (from 0), word, attribution.
+
+        Without explanations a row per segment: row, score, base.
+        """
+        import pandas as pd
+
+        rows = np.arange(len(self.scores))
+        segments = pd.DataFrame({"row": rows, "score": self.scores, "base": self.base})
+        if not self.explanations:
+            return segments
+        words = []
+        for row, explanation in enumerate(self.explanations):
+            for side, values in explanation.attributions.items():
+                side_words = split_words(explanation.item.text(side))
+                for position, (word, value) in enumerate(zip(side_words, values.tolist(), strict=True)):
+                    words.append((row, side, position, word, value))
+        of_words = pd.DataFrame(words, columns=["row", "side", "position", "word", "attribution"])
+        types = {"row": np.int64, "position": np.int64, "attribution": np.float64}
+        return segments.merge(of_words.astype(types), on="row")
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the first segments with their scores and coloured words."""
+        shown = []
+        for row, (score, base) in enumerate(itertools.islice(zip(self.scores, self.base, strict=True), MOST_SHOWN)):
+            boosted = "" if score == base else f", metric alone {base:.4f}"
+            shown.append(f"<p><small>row {row}: {score:.4f}{boosted}</small></p>")
+            if not self.explanations:
+                continue
+            explanation = self.explanations[row]
+            for side, values in explanation.attributions.items():
+                words = coloured_words(split_words(explanation.item.text(side)), values)
+                shown.append(f"<p dir='auto'><small>{side}</small> {words}</p>")
+        legend = f"<p>{LEGEND}</p>" if self.explanations else ""
+        heading = f"<p>{html.escape(repr(self))}</p>"
+        return "".join([heading, legend, *shown])
+
+
+def coloured_words(words: Sequence[str], attributions: Floats) -> str:
+    """The words of a text in HTML: blue for those above 0, orange and a wavy line below; deeper for larger ones."""
+    sizes = np.abs(attributions)
+    largest = float(np.nanmax(sizes, initial=0.0)) or 1.0
+    spans = []
+    for word, value in zip(words, attributions, strict=True):
+        colour, line = ("0,114,178", "solid") if value > 0 else ("213,94,0", "wavy")
+        style = ""
+        # Neither 0 nor NaN.
+        if abs(value) > 0:
+            share = abs(value) / largest / 2
+            style = f"background:rgba({colour},{share:.2f});text-decoration:underline {line}"
+        spans.append(f"<span style='{style}' title='{value:+.4g}'>{html.escape(visible(word))}</span>")
+    return " ".join(spans)
