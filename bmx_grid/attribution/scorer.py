@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -129,12 +130,23 @@ class Scorer:
         sources: Texts | None = None,
     ) -> list[Item]:
         """The segments as the metric reads them. Raises as `score` does."""
-        if further:
-            raise DataError(
-                f"only the hypotheses are given by position, and {1 + len(further)} lists were. Name the others: "
-                f"{call_of(self.reads)}."
-            )
         texts: dict[Role, Texts | None] = {"hypothesis": hypotheses, "reference": references, "source": sources}
+        if further:
+            by_position = (hypotheses, *further)
+            named = references is not None or sources is not None
+            if named or len(by_position) != len(self.reads):
+                raise DataError(
+                    f"only the hypotheses are given by position, and {len(by_position)} lists were. Name the others: "
+                    f"{call_of(self.reads)}."
+                )
+            # The order of release 0.2, for one release: the hypotheses came last.
+            warnings.warn(
+                f"{len(by_position)} lists by position are read in the order of release 0.2: {', '.join(self.reads)}. "
+                f"Name them, as the next release reads no list but the hypotheses by position: {call_of(self.reads)}.",
+                FutureWarning,
+                stacklevel=2,
+            )
+            texts = dict(zip(self.reads, by_position, strict=True))
         return items_of(self.reads, texts, all_references=self.metric.reads_all_references)
 
     def score(
@@ -155,7 +167,7 @@ class Scorer:
                 references="all" also takes a list of references for each segment.
             progress: gets the number of texts of each finished part.
         Raises:
-            DataError: a second list is given by position; a list is missing, not read, or differs in length.
+            DataError: lists by position are not as many as the metric reads; a list is missing, not read, or differs in length.
             ExplainError: the explainer cannot explain a segment.
         """
         explained = self.unexplained.explain(

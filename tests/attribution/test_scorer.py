@@ -51,8 +51,8 @@ def test_texts_that_cannot_be_scored_are_refused_in_one_sentence(texts, message)
     assert scorer.score([], references=[]).shape == (0,)
 
 
-def test_hypotheses_come_first_and_no_other_list_has_a_place():
-    """sacreBLEU's order. chrF of swapped lists is another number, so the order of before is refused, not guessed."""
+def test_hypotheses_come_first_and_lists_by_position_are_warned_of():
+    """sacreBLEU's order. chrF of swapped lists is another number, so the order of before is named when it is read."""
     chrf = sacrebleu.CHRF()
     expected = [chrf.sentence_score("the cat is on a mat", ["the cat sat on the mat, it is black"]).score / 100]
     swapped = [chrf.sentence_score("the cat sat on the mat, it is black", ["the cat is on a mat"]).score / 100]
@@ -64,13 +64,17 @@ def test_hypotheses_come_first_and_no_other_list_has_a_place():
     assert abs(expected[0] - swapped[0]) > 0.05
     asks = (scorer.score, scorer.explain, scorer.corpus_score, scorer.statistics, scorer.count_texts, scorer.items)
     for ask in (*asks, scorer):
-        with pytest.raises(
-            DataError, match=r"2 lists were. Name the others: score\(hypotheses, references=references\)"
-        ):
+        with pytest.warns(FutureWarning, match=r"reference, hypothesis. Name them.*references=references"):
             ask(references, hypotheses)
+        with pytest.raises(DataError, match=r"3 lists were. Name the others: score\(hypotheses, references="):
+            ask(references, hypotheses, references)
+        with pytest.raises(DataError, match="2 lists were"):
+            ask(hypotheses, references, references=references)
+    with pytest.warns(FutureWarning):
+        assert scorer.score(references, hypotheses).tolist() == pytest.approx(expected, abs=1e-12)
     both = bmx_grid.load(lambda hypotheses, references, sources: [1.0] * len(hypotheses), None)
-    with pytest.raises(DataError, match=r"3 lists were.*score\(hypotheses, sources=sources, references=references\)"):
-        both.score(hypotheses, references, hypotheses)
+    with pytest.raises(DataError, match=r"2 lists were.*score\(hypotheses, sources=sources, references=references\)"):
+        both.score(hypotheses, references)
 
 
 def test_base_scores_and_explanations_belong_to_their_segments():
