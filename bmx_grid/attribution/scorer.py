@@ -167,7 +167,7 @@ class Scorer:
                 references="all" also takes a list of references for each segment.
             progress: gets the number of texts of each finished part.
         Raises:
-            DataError: lists by position are not as many as the metric reads; a list is missing, not read, or differs in length.
+            DataError: a list is missing, not read, or differs in length; lists by position are not those that it reads.
             ExplainError: the explainer cannot explain a segment.
         """
         explained = self.unexplained.explain(
