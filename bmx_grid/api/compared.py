@@ -33,6 +33,12 @@ NO_LENGTHS = (
     "Length is not controlled for, as the table has neither texts nor a column of lengths. Name one: --lengths COLUMN. "
     "Without it no partial r is known, and no metric is said to help."
 )
+# What each permutation test exchanges.
+SWAPPED = {
+    "perm_inputs": "clusters of segments",
+    "perm_systems": "whole systems",
+    "perm_both": "clusters of segments and systems",
+}
 # How people agree with a metric, beside correlations.
 AGREEMENT = {
     "pdp": "pdp: Pearson's r of the differences between outputs for one source (DiIanni and Deutsch 2025).",
@@ -124,8 +130,9 @@ class Compared:
             Column("p", "p", P_VALUE),
             Column("p_holm", "p holm", P_VALUE, marked="is_marked"),
         ]
+        swapped = SWAPPED[self.tests["test"].iloc[0]]
         note = (
-            "p: two-sided, by swapping clusters of segments (or whole systems) between the metrics; p holm: "
+            f"p: two-sided, by swapping {swapped} between the metrics; p holm: "
             f"adjusted for all these tests. \u2020: at most {ALPHA:g}."
         )
         title = self._titled(f"Differences in {self.statistic} between metrics")

@@ -16,6 +16,7 @@ from bmx_grid.evaluations.base import NOTHING, Finished
 from bmx_grid.evaluations.held_out import nuisance_of, rated_of, strata_of
 from bmx_grid.evaluations.verdicts import Verdict, evidence_on, judged
 from bmx_grid.measures.correlation import Kind, correlate
+from bmx_grid.measures.drawn_units import Unit
 from bmx_grid.measures.kernel_ridge import scattered
 from bmx_grid.measures.resampling import number_of
 from bmx_grid.words.perturbation import ROLES, Role
@@ -33,6 +34,7 @@ class ComparisonOptions:
     statistic: Kind
     resamples: int
     seed: int
+    unit: Unit
 
     @property
     def draws(self) -> dict[str, Any]:

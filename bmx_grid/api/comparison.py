@@ -41,12 +41,14 @@ from bmx_grid.evaluations.levels import SystemLevel
 from bmx_grid.evaluations.segment_level import segment_correlations, within_sources
 from bmx_grid.evaluations.significance import ALONE, SignificanceEvaluation
 from bmx_grid.measures.correlation import Kind
+from bmx_grid.measures.drawn_units import Unit
 from bmx_grid.measures.grouped import within_groups
 from bmx_grid.measures.multiple_tests import benjamini_hochberg, holm
 from bmx_grid.measures.nuisance import log_words
+from bmx_grid.measures.paired_tests import Comparison, compare_sums
 from bmx_grid.measures.paired_tests import compare as significance
-from bmx_grid.measures.paired_tests import compare_sums
 from bmx_grid.measures.resampling import bundled, codes, number_of
+from bmx_grid.measures.system_tests import compare_systems
 from bmx_grid.measures.systems import by_mean, mean
 from bmx_grid.words.perturbation import Role
 
@@ -73,6 +75,7 @@ def compare(
     language_pair: str | None = None,
     lengths: str | Sequence[str] = (),
     decimal: Decimal = ".",
+    unit: Unit | None = None,
 ) -> Compared:
     """Which metric correlates best with human judgements: correlations, intervals and tests of columns of scores.
 
@@ -93,17 +96,23 @@ def compare(
     by: grouping of segments: "item" (the systems of one id against each other), "system", or none. level: "segment" or
         "system" (means of the systems' segments). statistic: "pearson", "spearman" or "kendall", which tests compare;
         resamples, seed: of intervals and tests. columns, language_pair, decimal: as for `grid`. lengths: columns of
-        numbers of words, in place of those of the texts, that a verdict controls for.
+        numbers of words, in place of those of the texts, that a verdict controls for. unit: what tests at system level
+        swap between the metrics, and their intervals draw: "systems" (the default), or "inputs" (clusters of segments)
+        or "both", with systems' scores made anew each time; Deutsch and others (2021) recommend "both".
     Raises ConfigError for unknown columns, DataError for values that are not scores.
     """
     convert(by, Grouping, "by")
     convert(level, Level, "level")
     convert(statistic, Kind, "statistic")
     convert(decimal, Decimal, "decimal")
+    if unit is not None:
+        convert(unit, Unit, "unit")
+        if level != "system":
+            raise ConfigError(f"unit: {unit!r} is of tests at system level. Add level='system', or leave unit out.")
     human = one_name("human", human, "the name of a column")
     language_pair = one_name("language_pair", language_pair)
     resamples, seed = drawn(resamples, seed, FEWEST_RESAMPLES)
-    options = ComparisonOptions(by, level, statistic, resamples, seed)
+    options = ComparisonOptions(by, level, statistic, resamples, seed, unit or "systems")
     table, kind = (frame, PANDAS) if isinstance(frame, TableFile) else frame_table(frame)
     names = listed("metrics", metrics)
     length_columns = listed("lengths", lengths)
@@ -137,16 +146,23 @@ def _frames(settings: ScoredColumns, options: ComparisonOptions) -> tuple[pd.Dat
     # Built for tests within groups, too, which it has none of: it checks `resamples`.
     tests_of_pairs = SignificanceEvaluation(grid=grid, tests=(TEST,), statistics=(options.statistic,), **options.draws)
     if options.level == "segment" and options.by != "none":
-        tests = pd.DataFrame(_grouped_tests(settings, options)).assign(level=options.level)
-        if len(tests):
-            p = tests["p"]
-            tests = _better_first(tests.assign(p_holm=holm(p), p_bh=benjamini_hochberg(p)))
-        return correlations, tests, pd.DataFrame()
+        return correlations, _corrected(pd.DataFrame(_grouped_tests(settings, options)), options), pd.DataFrame()
+    if options.level == "system" and options.unit != "systems":
+        return correlations, _corrected(pd.DataFrame(_system_tests(settings, options)), options), pd.DataFrame()
     tests = _ungrouped_tests(settings, tests_of_pairs)
     # Metrics are tested at both levels.
     tests = _better_first(tests[tests["level"] == options.level].reset_index(drop=True))
     verdicts = verdicts_of(settings, options, _better_metrics(tests)) if options.level == "segment" else []
     return correlations, tests, pd.DataFrame(verdicts)
+
+
+def _corrected(tests: pd.DataFrame, options: ComparisonOptions) -> pd.DataFrame:
+    """Tests with corrected p values, the better metric of each pair in front."""
+    tests = tests.assign(level=options.level)
+    if not len(tests):
+        return tests
+    p = tests["p"]
+    return _better_first(tests.assign(p_holm=holm(p), p_bh=benjamini_hochberg(p)))
 
 
 def _better_metrics(tests: pd.DataFrame) -> dict[PairOfMetrics, str]:
@@ -348,10 +364,29 @@ def _grouped_tests(settings: ScoredColumns, options: ComparisonOptions) -> Itera
         else:
             groups = segment_codes.systems
             test = significance(x, y, human, segment_codes.clusters, group=groups, statistic=statistic, **draws)
-        row: Row = {"language_pair": left.segments.language_pair}
-        row |= {"compared": left.metric_name, "against": right.metric_name}
-        row |= {"grouping": options.by, "statistic": statistic}
-        for name in ("difference", "low", "high", "p", "n", "clusters"):
-            row[name] = getattr(test, name)
-        row["test"] = TEST
-        yield row
+        yield _test_row(test, left, right, options, TEST)
+
+
+def _system_tests(settings: ScoredColumns, options: ComparisonOptions) -> Iterator[Row]:
+    """Tests of every two metrics by systems' mean scores, on the segments that both scored, which are swapped."""
+    for left, right in metric_pairs(settings):
+        segment_codes = left.codes
+        # Segments without a system are of none.
+        x = np.where(segment_codes.named, left.scores.base_scores, np.nan)
+        y = right.scores.base_scores
+        labels = (segment_codes.systems, segment_codes.clusters)
+        test = compare_systems(
+            x, y, left.segments.human_scores, *labels, statistic=options.statistic, unit=options.unit, **options.draws
+        )
+        yield _test_row(test, left, right, options, f"perm_{options.unit}")
+
+
+def _test_row(test: Comparison, left: ScoredColumn, right: ScoredColumn, options: ComparisonOptions, name: str) -> Row:
+    """The row of a test of two metrics; name: of the test."""
+    row: Row = {"language_pair": left.segments.language_pair}
+    row |= {"compared": left.metric_name, "against": right.metric_name}
+    row |= {"grouping": options.by, "statistic": options.statistic}
+    for estimate in ("difference", "low", "high", "p", "n", "clusters"):
+        row[estimate] = getattr(test, estimate)
+    row["test"] = name
+    return row

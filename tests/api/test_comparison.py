@@ -12,6 +12,7 @@ import bmx_grid as bmx
 from bmx_grid.commands.compare import main
 from bmx_grid.core.errors import BmxError
 from bmx_grid.core.wording import number
+from bmx_grid.measures import compare_systems
 from bmx_grid.measures.multiple_tests import holm
 
 SYSTEMS, ITEMS = 4, 15
@@ -181,11 +182,31 @@ def test_mistakes_of_the_command_are_one_sentence(call, metrics, arguments, mess
         (lambda f: bmx.compare(f, GOOD, human="MQM", by="document"), "by: unknown value 'document'"),
         (lambda f: bmx.compare(f, GOOD, human="good one"), "human: the column 'good one' is one of"),
         (lambda f: bmx.compare(f, GOOD, human="MQM", level="word"), "level: unknown value"),
+        (lambda f: bmx.compare(f, GOOD, human="MQM", level="system", unit="input"), "unit: unknown value 'input'"),
+        (lambda f: bmx.compare(f, GOOD, human="MQM", unit="both"), "at system level. Add level='system', or leave"),
     ],
 )
 def test_mistakes_in_python_are_named(frame, ask, message):
     with pytest.raises(BmxError, match=message):
         ask(frame)
+
+
+@pytest.mark.parametrize(
+    ("unit", "words"), [("inputs", "clusters of segments"), ("both", "clusters of segments and systems")]
+)
+def test_segments_are_swapped_between_metrics_at_system_level(frame, unit, words):
+    """The difference by pandas. Clusters are coded in another order: p agrees to 4 standard errors of its swaps."""
+    german = frame[frame["lp"] == "de-en"]
+    compared = bmx.compare(german, METRICS, human="MQM", level="system", unit=unit)
+    (test,) = compared.tests.to_dict("records")
+    means = german.groupby("sys")[["MQM", *METRICS]].mean()
+    r = means.corr()["MQM"]
+    assert test["difference"] == pytest.approx(abs(r[METRICS[0]] - r[METRICS[1]]), abs=1e-12)
+    assert (test["test"], test["clusters"], test["n"]) == (f"perm_{unit}", ITEMS, SYSTEMS * ITEMS)
+    arrays = [german[name].to_numpy() for name in (test["compared"], test["against"], "MQM", "sys", "seg_id")]
+    expected = compare_systems(*arrays, unit=unit)
+    assert abs(test["p"] - expected.p) < 4 * np.sqrt(0.25 * 2 / 1000)
+    assert f"by swapping {words}" in " ".join(compared.summary().split())
 
 
 def test_segments_without_a_score_are_counted(frame):
