@@ -24,7 +24,7 @@ from bmx_grid.sweep.output import STAMP
 RUN_WHOLE = "docs/first_steps.md"  # by tests/test_first_steps.py
 PAGES = sorted({path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md")} - {RUN_WHOLE})
 PYTHON = "python -m bmx_grid "
-OTHERS = ("data", "score", "analyse", "compare")
+OTHERS = ("data", "score", "analyse", "compare", "check")
 OF_OTHERS = ("podman", "vllm", "mlflow", "dask", "export", "python3", "python")
 MAKES_FILES = ("printf", "cp")
 # What a command names and a checkout does not have: files, folders of results, places of the reader's.

@@ -94,7 +94,7 @@ def test_the_status_says_whether_something_failed(call, tmp_path, dataset, statu
 @pytest.mark.parametrize(
     ("arguments", "answer"),
     [
-        pytest.param(["analyze"], "Available: analyse, compare, completion, data, run, score", id="no command"),
+        pytest.param(["analyze"], "Available: analyse, check, compare, completion, data, run, score", id="no command"),
         pytest.param(["run", "quickstart"], "write KEY=VALUE, a sweep as +sweep=NAME", id="a sweep's name alone"),
     ],
 )
