@@ -248,15 +248,15 @@ def read_recipe(path: Path) -> Recipe:
             f"{path} is not a recipe of version {RECIPE_VERSION}, which is read here: its version is {version!r:.60}. "
             "Run the sweep again: it writes its recipes anew."
         )
+    boost = raw.get("boost")
+    # It could name any file, itself among them: looked at before it is built, which would read that file.
+    if isinstance(boost, Mapping) and boost.get(TARGET_KEY) == f"{Fixed.__module__}.{Fixed.__qualname__}":
+        raise DataError(f"{path}: recipe.boost: it is another recipe, or this one; name that one in its place.")
     try:
         recipe: Recipe = convert(raw, Recipe, "recipe")
-        if isinstance(recipe.boost, Fixed):  # it could name any file
-            raise ConfigError("recipe.boost: it is another recipe; name that one in its place.")
         recipe.fitted()
         # Signed anew from what was read: any edit, and any change of what the boost computes, gives another.
         intact = recipe.signature == recipe.signed().signature
-    except RecursionError as error:
-        raise DataError(f"{path}: recipe.boost: it is this recipe; choose the recipe again.") from error
     except (ConfigError, ValueError) as error:
         raise DataError(f"{path}: {error}") from error
     if not intact:

@@ -365,7 +365,7 @@ def convert(value: Any, hint: Any, where: str, seed: Any = SEED) -> Any:
         except OverflowError as error:
             raise ConfigError(f"{where}: {shown(value)} is beyond the largest number; write a smaller one.") from error
     # JSON has no infinite numbers: recipes have them as texts.
-    elif hint is float and value in ("inf", "-inf"):
+    elif hint is float and isinstance(value, str) and value in ("inf", "-inf"):
         return float(value)
     elif is_class and isinstance(value, hint) and (hint is bool or not is_flag):
         return value

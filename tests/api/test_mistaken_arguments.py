@@ -100,6 +100,6 @@ def test_whole_numbers_of_numpy_are_ids_as_those_of_python_are(frame):
 
 
 def test_ids_that_cannot_be_are_named_by_their_column():
-    frame = FRAME.assign(seg_id=IDS.astype(float)).drop(columns=["ref", "mt"])
-    with pytest.raises(BmxError, match=r"the column 'seg_id' holds '0.0' \(float\)"):
+    frame = FRAME.assign(seg_id=IDS + 0.5).drop(columns=["ref", "mt"])
+    with pytest.raises(BmxError, match=r"seg_id.*0\.5"):
         bmx.compare(frame, ["m1"], human="score", resamples=40)

@@ -291,7 +291,7 @@ OF_A_STRANGER = {
         {"metric": {"m": {"_target_": "bmx_grid.guests.judge.judge.Judge", "base_url": "http://elsewhere.invalid/v1"}}},
         "metric.m.base_url: 'http://elsewhere.invalid/v1' is named by a file",
     ),
-    "no keys": (None, "expected keys below it"),
+    "no keys": (None, "expected the configuration of a sweep"),
 }
 
 

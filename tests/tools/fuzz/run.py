@@ -114,7 +114,9 @@ def of_texts(seed: int, numbers: range, folder: Path) -> Iterator[tuple[int, str
 
     def scored(number: int, pair: tuple[str, str]) -> str:
         try:
-            found = scorers[number % len(scorers)].score([pair[1]], references=[pair[0]])
+            scorer = scorers[number % len(scorers)]
+            ground_truth = "references" if "reference" in scorer.reads else "sources"
+            found = scorer.score([pair[1]], **{ground_truth: [pair[0]]})
         except BmxError as error:
             return _sentence(str(error), ["segment 1"])
         if found.shape != (1,) or not abs(found[0]) < float("inf"):
