@@ -32,7 +32,7 @@ def test_residuals_are_those_of_a_refit_without_each_cluster():
             out = clusters == cluster
             fitted = np.linalg.solve(kernel[np.ix_(~out, ~out)] + 0.3 * np.eye((~out).sum()), targets[~out])
             expected = targets[out] - kernel[np.ix_(out, ~out)] @ fitted
-            np.testing.assert_allclose(left[out], expected, atol=1e-8)  # conditions of up to 1e5
+            np.testing.assert_allclose(left[out], expected, atol=1e-6)  # conditions of up to 1e8
 
 
 def test_the_choice_is_the_one_with_the_smallest_error_of_left_out_segments():
@@ -99,7 +99,7 @@ def test_the_scale_of_scores_changes_nothing(factor):
     scores = human[:, None] + rng.normal(size=(N, 1))
     (plain,) = partial_correlations("pearson", inside, human, scores, clusters_of(N), 0)
     (scaled,) = partial_correlations("pearson", inside, human * factor, scores * factor, clusters_of(N), 0)
-    assert scaled.value == pytest.approx(plain.value, abs=1e-9)
+    assert scaled.value == pytest.approx(plain.value, abs=1e-6)  # kernels have conditions of up to 1e8
 
 
 def test_the_influence_gives_the_variance_of_resampled_clusters():
@@ -159,7 +159,7 @@ def test_another_boost_beside_it_changes_nothing():
     together = partial_correlations("pearson", inside, human, scores, clusters_of(N), 0)
     for place, found in enumerate(together):
         (alone,) = partial_correlations("pearson", inside, human, scores[:, [place]], clusters_of(N), 0)
-        assert alone.value == pytest.approx(found.value, abs=1e-9)
+        assert alone.value == pytest.approx(found.value, abs=1e-6)  # as above: rounding of another BLAS call
 
 
 def test_more_halves_come_nearer_to_one_value(monkeypatch):
