@@ -12,7 +12,7 @@ package's own parts pass. Nothing is written or cached.
 
 The environment variable BMX_ALLOWED_PACKAGES names the package of your code.
 
-exit status: 0 all promises are kept; 1 one is broken; 2 a mistake in the command
+exit status: 0 all promises are kept; 1 one is broken; 2 a mistake in the call
 
 examples:
   bmx-grid check chrf
