@@ -6,7 +6,7 @@ package's own parts pass. Nothing is written or cached.
 
   PART                  the name of an option, metric=NAME, explainer=NAME or
                         dataset=NAME, or the class itself: mypkg.mine.Metric
-  KEY=VALUE             a setting of it, as metric.mine.lowercase=false; for data
+  KEY=VALUE             its setting: metric.mine.lowercase=false; for data
                         sets also data_dir=DIR
   --config-dir DIR      options of your own: DIR/metric/mine.yaml is mine
 
