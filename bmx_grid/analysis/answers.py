@@ -135,16 +135,16 @@ def tables(result: Answers) -> Iterator[Table]:
 
 
 def _families(declared: Verdicts, published: Verdicts) -> str:
-    """Over how many comparisons the verdicts are corrected, by question."""
+    """Over how many verdicts each question is corrected, in a sentence; "" without verdicts."""
     parts = []
-    for rows, where in ((declared, ""), (published, " at published points")):
+    for rows, what in ((declared, "verdicts"), (published, "at published points")):
         sizes = sorted({row.tried for row in rows})
         if sizes:
             count = " or ".join(f"{size:,}" for size in sizes)
-            parts.append(f"{count}{where}")
+            parts.append(f"over {count} {what}")
     if not parts:
         return ""
-    return f"Holm's correction counts so many verdicts: {', '.join(parts)}."
+    return f"Holm's correction is {', and '.join(parts)}."
 
 
 def _unnamed(rows: Verdicts) -> str:

@@ -80,7 +80,7 @@ def test_the_answer_has_a_line_for_each_metric_and_explainer():
         "LIME on n (power_mean_grid): no gain shown, +0.004 [-0.006, +0.014], 4 language pairs, 1,500 segments",
         "LIME on m (sides) for a: not judged: none.",
         *(f"{label}: {LEGEND[label]}." for label in (HELPS, CONFOUNDED, HURTS, NO_GAIN)),
-        "Holm's correction counts so many verdicts: 2, 2 at published points.",
+        "Holm's correction is over 2 verdicts, and over 2 at published points.",
         "Next: use the recipe of learned with LIME (m); keep the metric as it is (n).",
     ]
 
