@@ -52,6 +52,12 @@ def placebo_name(boost: str, draw: int) -> str:
     return f"{boost} {REASSIGNED} {draw}"
 
 
+def original_of(name: str) -> str | None:
+    """The boost that one of reassigned attributions is made like; None for all other boosts."""
+    boost, separator, _ = name.rpartition(f" {REASSIGNED} ")
+    return boost if separator else None
+
+
 @dataclass(frozen=True)
 class BoostRow(SettingRow):
     """One row of boosts.parquet: what a boost gains over the metric at a point, on a data set and language pair.
@@ -127,7 +133,7 @@ def _add_partial(
     """Add the partial correlations of boosts; none of placebos, which are made of the nuisance."""
     judged = {}
     for (boost, point), scores in held_out.items():
-        if boost not in PLACEBOS and f" {REASSIGNED} " not in boost and np.isfinite(scores).all():
+        if boost not in PLACEBOS and original_of(boost) is None and np.isfinite(scores).all():
             judged[boost, given, point, differences.gold] = scores
     if not (judged and len(rated.human)):
         return

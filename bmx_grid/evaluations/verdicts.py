@@ -27,11 +27,11 @@ from bmx_grid.evaluations.boost_evidence import (
     METRICS,
     OTHER_DATASETS,
     PUBLISHED,
-    REASSIGNED,
     SCORE_AND_TEXT,
     BoostRow,
     contrasts,
     lines_of,
+    original_of,
 )
 from bmx_grid.evaluations.gain_estimates import METRIC, Key
 from bmx_grid.evaluations.held_out import Rated
@@ -281,8 +281,7 @@ def _evidence(gain: BoostRow, beside: str, by_key: Mapping[Key, BoostRow]) -> Ve
             estimates[column] = by_key[key].gain
     reassigned = []
     for (boost, against, point, human), row in by_key.items():
-        is_of_boost = boost.startswith(f"{gain.boost} {REASSIGNED} ")
-        if is_of_boost and against == METRIC and (point, human) == (gain.point, gain.human):
+        if original_of(boost) == gain.boost and against == METRIC and (point, human) == (gain.point, gain.human):
             reassigned.append(row.gain.value)
     partial = by_key.get(keys["partial_r"])
     return Verdict(

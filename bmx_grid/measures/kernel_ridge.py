@@ -282,7 +282,7 @@ def _choose(nuisance: Nuisance, targets: Floats) -> tuple[list[Choice], dict[str
     kernels = _Kernels(nuisance)
     core = nuisance.within(kernels.vague)
     weights, *_ = np.linalg.lstsq(core, targets[:, 0], rcond=None)
-    kernels = _Kernels(nuisance, kernels.weigh(targets[:, 0] - core @ weights))
+    kernels.weights = kernels.weigh(targets[:, 0] - core @ weights)
     search = _Search(kernels, targets)
     everyone = range(targets.shape[1])
     for mixture in range(len(MIXTURES)):

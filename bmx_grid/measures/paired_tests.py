@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bmx_grid.core.errors import check_name
-from bmx_grid.core.ragged import Floats
+from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.measures.agreement import members_of
 from bmx_grid.measures.correlation import TIE, Kind, check_kind
 from bmx_grid.measures.drawn_units import (
@@ -189,6 +189,27 @@ def compare(
     return comparison_of(drawn, alternative, confidence)
 
 
+def judged_rows(
+    x: ArrayLike, y: ArrayLike, human: ArrayLike, *labels: ArrayLike | None
+) -> tuple[list[Floats], list[Ints]]:
+    """The n of N rows whose scores are finite: float64[n] both metrics and human scores, int64[n] codes of each label.
+
+    Metrics have a variance of 1. Labels that are None are one of each row. Raises ValueError for other lengths.
+    """
+    scores = [np.asarray(values, dtype=np.float64) for values in (x, y, human)]
+    rows = np.arange(scores[0].size)
+    labels_of_all = [labels_of_rows(names, len(rows)) for names in labels]
+    shapes = [array.shape for array in (*scores, *labels_of_all)]
+    if any(shape != rows.shape for shape in shapes):
+        listed = ", ".join(map(str, shapes))
+        raise ValueError(f"scores, human scores and labels must be arrays of one length, not of shapes {listed}")
+    used = np.isfinite(scores).all(axis=0)
+    left = unit_variance(scores[0][used])
+    right = unit_variance(scores[1][used])
+    judged = below_one(scores[2][used])
+    return [left, right, judged], [codes(names[used]) for names in labels_of_all]
+
+
 def drawn_correlations(
     x: ArrayLike,
     y: ArrayLike,
@@ -208,22 +229,10 @@ def drawn_correlations(
     check_unit(unit)
     if unit != "inputs" and system is None:
         raise ValueError(f"unit={unit!r} swaps systems. Add their labels: system=[...], or choose unit='inputs'.")
-    scores = [np.asarray(values, dtype=np.float64) for values in (x, y, human)]
-    rows = np.arange(scores[0].size)
-    labels = [labels_of_rows(names, len(rows)) for names in (cluster, system, group)]
-    shapes = [array.shape for array in (*scores, *labels)]
-    if any(shape != rows.shape for shape in shapes):
-        listed = ", ".join(map(str, shapes))
-        raise ValueError(f"scores, human scores and labels must be arrays of one length, not of shapes {listed}")
-    used = np.isfinite(scores).all(axis=0)
-    left = unit_variance(scores[0][used])
-    right = unit_variance(scores[1][used])
-    judged = below_one(scores[2][used])
-    clusters = codes(labels[0][used])
-    systems = codes(labels[1][used])
+    (left, right, judged), (clusters, systems, groups) = judged_rows(x, y, human, cluster, system, group)
     members = [np.arange(len(judged))]
     if group is not None:
-        members = members_of(codes(labels[2][used]))
+        members = members_of(groups)
     first = mean_within(statistic, left, judged, members)
     second = mean_within(statistic, right, judged, members)
     count, of_row = units_of(unit, clusters, systems)

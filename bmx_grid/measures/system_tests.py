@@ -23,18 +23,15 @@ from bmx_grid.measures.paired_tests import (
     Drawn,
     check_conclusion,
     comparison_of,
-    unit_variance,
+    judged_rows,
 )
 from bmx_grid.measures.resampling import (
     CONFIDENCE,
     FEWEST_CLUSTERS,
-    codes,
     draws,
-    labels_of_rows,
     number_of,
     swaps,
 )
-from bmx_grid.measures.scale import below_one
 from bmx_grid.measures.systems import (
     FEWEST_SYSTEMS,
     Statistic,
@@ -74,19 +71,7 @@ def compare_systems(
     check_name("statistic", statistic, get_args(Statistic))
     check_unit(unit)
     check_conclusion(alternative, confidence)
-    columns = [np.asarray(values, dtype=np.float64) for values in (x, y, human)]
-    rows = np.arange(columns[0].size)
-    labels = [np.asarray(codes(system)), codes(labels_of_rows(cluster, len(rows)))]
-    shapes = [array.shape for array in (*columns, *labels)]
-    if any(shape != rows.shape for shape in shapes):
-        listed = ", ".join(map(str, shapes))
-        raise ValueError(f"scores, human scores and labels must be arrays of one length, not of shapes {listed}")
-    used = np.isfinite(columns).all(axis=0)
-    left = unit_variance(columns[0][used])
-    right = unit_variance(columns[1][used])
-    judged = below_one(columns[2][used])
-    systems = codes(labels[0][used])
-    clusters = codes(labels[1][used])
+    (left, right, judged), (systems, clusters) = judged_rows(x, y, human, system, cluster)
     sizes = (number_of(systems), number_of(clusters))
     n_systems, n_clusters = sizes
     scores_of = [system_scores(by_mean(column), mean, systems, clusters, *sizes) for column in (left, right, judged)]
