@@ -34,10 +34,10 @@ from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.core.configure import convert
 from bmx_grid.core.errors import ConfigError, DataError, unknown
 from bmx_grid.core.ragged import Floats
+from bmx_grid.datasets.column_roles import Roles
 from bmx_grid.datasets.lines import Decimal
 from bmx_grid.datasets.segments import SegmentSet, clusters
 from bmx_grid.datasets.table_file import TableFile
-from bmx_grid.datasets.table_roles import Roles
 from bmx_grid.evaluations.base import BASE, as_columns
 from bmx_grid.evaluations.level_rows import CorrelationRow
 from bmx_grid.evaluations.levels import SystemLevel

@@ -20,13 +20,12 @@ from bmx_grid.core.identity import digest, identity, runtime
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import visible
 from bmx_grid.datasets.base import DatasetReader
+from bmx_grid.datasets.column_roles import Roles, roles_of_table
 from bmx_grid.datasets.lines import Decimal, parse_numbers
 from bmx_grid.datasets.nested import field_names, field_value
 from bmx_grid.datasets.segments import NO_PAIR, SegmentSet
-from bmx_grid.datasets.table_file import TableFile
-from bmx_grid.datasets.table_roles import Roles, roles_of_table
+from bmx_grid.datasets.table_file import TableFile, is_gap
 from bmx_grid.datasets.table_rows import TableRows, table_rows
-from bmx_grid.datasets.table_values import is_gap
 from bmx_grid.measures.correlation import FEWEST
 from bmx_grid.words.perturbation import INVISIBLE
 

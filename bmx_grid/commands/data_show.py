@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bmx_grid.core.errors import ConfigError, DataError
-from bmx_grid.core.wording import counted, factor_in_words, visible
+from bmx_grid.core.wording import counted, factor_in_words, listed_columns, override, visible
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.datasets.column_roles import REQUIRED, first_few, listed_columns, override, usual_columns
+from bmx_grid.datasets.column_roles import REQUIRED, Roles, first_few, roles_of_table, usual_columns
 from bmx_grid.datasets.mt_metrics_eval import MtMetricsEval
 from bmx_grid.datasets.segments import SegmentSet, clusters
 from bmx_grid.datasets.span_files import JSONL, NESTED, read_spans, severities, span_format
 from bmx_grid.datasets.table_file import TableFile
-from bmx_grid.datasets.table_roles import Roles, roles_of_table
 from bmx_grid.datasets.tables import open_table
 from bmx_grid.datasets.tabular import Tabular
 from bmx_grid.words.perturbation import ROLES

@@ -14,8 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from bmx_grid.core.errors import DataError
-from bmx_grid.core.wording import first_line, visible
-from bmx_grid.datasets.column_roles import override
+from bmx_grid.core.wording import first_line, override, visible
 from bmx_grid.datasets.scores_of_files import FromFile
 
 if TYPE_CHECKING:

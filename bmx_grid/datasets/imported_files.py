@@ -31,8 +31,8 @@ import numpy as np
 
 from bmx_grid.core.errors import DataError, unknown
 from bmx_grid.core.ragged import Floats
-from bmx_grid.core.wording import counted
-from bmx_grid.datasets.column_roles import first_few, override
+from bmx_grid.core.wording import counted, override
+from bmx_grid.datasets.column_roles import first_few
 from bmx_grid.datasets.comet_files import comet_json_rows, comet_rows, is_comet_text
 from bmx_grid.datasets.lines import (
     HAS_DECIMAL_COMMA,
@@ -47,8 +47,7 @@ from bmx_grid.datasets.lines import (
 )
 from bmx_grid.datasets.mlqe_pe import read_model_scores
 from bmx_grid.datasets.scores_of_files import FromFile, ImportedFile
-from bmx_grid.datasets.table_file import TableFile
-from bmx_grid.datasets.table_values import name_of
+from bmx_grid.datasets.table_file import TableFile, name_of
 from bmx_grid.datasets.tables import TABLE_ENDINGS, open_table
 from bmx_grid.words.perturbation import Role
 

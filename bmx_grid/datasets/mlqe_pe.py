@@ -28,6 +28,7 @@ import numpy as np
 from bmx_grid.core.errors import DataError
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Floats, Labels, Ragged
+from bmx_grid.datasets.archives import read_archive
 from bmx_grid.datasets.base import Published
 from bmx_grid.datasets.lines import (
     ZERO_ONE,
@@ -36,7 +37,6 @@ from bmx_grid.datasets.lines import (
     finite_or_nan,
     listed_tags,
     published_table,
-    read_archive,
     rows_of_tags,
     rows_of_words,
     tags_of_lines,

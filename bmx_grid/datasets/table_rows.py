@@ -14,12 +14,11 @@ from bmx_grid.core.errors import ConfigError, DataError, unknown
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.storage import check_name
 from bmx_grid.core.wording import counted
+from bmx_grid.datasets.column_roles import Roles, has_rating_columns
 from bmx_grid.datasets.lines import Decimal, parse_numbers
 from bmx_grid.datasets.long_ratings import grouped, mean_ratings, ratings_by_output
 from bmx_grid.datasets.segments import NO_PAIR, Judgements, Segment, SegmentSet
-from bmx_grid.datasets.table_file import TableFile
-from bmx_grid.datasets.table_roles import Roles, has_rating_columns
-from bmx_grid.datasets.table_values import is_gap, read_names, read_texts
+from bmx_grid.datasets.table_file import TableFile, is_gap, read_names, read_texts
 
 UNRATED = "leave it empty for an unrated segment"
 NAMES = ("language_pair", "id", "system", "document", "domain", "rater")
