@@ -108,7 +108,10 @@ def _show_pair(segments: SegmentSet, n_clusters: int, limit: int) -> None:
         n_empty = counted(len(empty), "segment")
         print(f"  empty texts in {n_empty}, the first is {visible(empty[0])}")
     for row, segment in enumerate(segments.segments[:limit]):
-        ratings = [f"{name} {_rating(scores[row])}" for name, scores in judgements.scores.items()]
+        ratings = []
+        for name, scores in judgements.scores.items():
+            score = scores[row]
+            ratings.append(f"{name} not rated" if np.isnan(score) else f"{name} {score:g}")
         print(visible(f"  [{segment.name}] {', '.join(ratings)}"))
         for role in ROLES:
             text = getattr(segment, role)
@@ -125,10 +128,6 @@ def _range(scores: Floats) -> str:
     highest = np.nanmax(scores) + 0.0
     mean = np.nanmean(scores)
     return f"{lowest:g} to {highest:g}, mean {mean:.4f}"
-
-
-def _rating(score: float) -> str:
-    return "not rated" if np.isnan(score) else f"{score:g}"
 
 
 def _has_segments(path: Path) -> bool:

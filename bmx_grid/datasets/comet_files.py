@@ -101,9 +101,5 @@ def _by_system(rows: Sequence[Mapping[str, Any]], *, keeps_one: bool = False) ->
     frame = pd.DataFrame(list(rows), columns=["system", "value", "place"]).astype(object)
     if frame.system.nunique() == 1 and not keeps_one:
         return frame.drop(columns="system")
-    return frame.assign(system=[_system_of(file) for file in frame.system])
-
-
-def _system_of(file: str) -> str:
-    path = PurePosixPath(file)
-    return path.stem if ENDING.fullmatch(path.suffix) else path.name
+    files = map(PurePosixPath, frame.system)
+    return frame.assign(system=[file.stem if ENDING.fullmatch(file.suffix) else file.name for file in files])

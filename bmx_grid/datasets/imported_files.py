@@ -100,8 +100,7 @@ def read_score_file(path: Path, option: FromFile, pair: str) -> ImportedFile:
 def read_blocks(path: Path, option: FromFile | None = None) -> pd.DataFrame:
     """mt-metrics-eval: the rows `SYSTEM SCORE` of a file, separated by whitespace. option: what names the file, None
     for a data set."""
-    lines = _filled_lines(path)
-    return _listed_scores(path, lines, ["system", "value"], option, separator=None)
+    return _listed_scores(path, _filled_lines(path), ["system", "value"], option, separator=None)
 
 
 def read_word_file(path: Path, option: FromFile) -> ImportedFile:
@@ -132,10 +131,7 @@ def _is_table(name: str) -> bool:
 
 def _lists_tags(lines: Sequence[str]) -> bool:
     """Whether the first row of a submission has the fields of a tag."""
-    if len(lines) <= HEADER:
-        return False
-    fields = lines[HEADER].split("\t")
-    return len(fields) == len(LISTED)
+    return len(lines) > HEADER and len(lines[HEADER].split("\t")) == len(LISTED)
 
 
 def _filled_lines(path: Path) -> list[str]:
