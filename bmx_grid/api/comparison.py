@@ -23,10 +23,10 @@ from bmx_grid.api.frames import (
     NAME,
     Columns,
     add_missing_texts,
+    frame_rows,
     frame_table,
     number_column,
     roles_of,
-    segment_rows,
 )
 from bmx_grid.api.inputs import Function, drawn, keyed, listed, one_name
 from bmx_grid.api.kinds import PANDAS
@@ -183,7 +183,7 @@ def _read(
     for role in ("hypothesis", "rater"):
         if len(roles.get(role, ())) > 1:
             raise ConfigError(f"columns: {role}: metrics have one column each, so give one row per output and rater.")
-    rows = segment_rows(*add_missing_texts(table, roles), language_pair, decimal)
+    rows = frame_rows(*add_missing_texts(table, roles), language_pair, decimal)
     _check_repeated(table, rows.repeated, scores)
     sets = [(rows.segments(NAME, pair), rows_of_pair) for pair, rows_of_pair in rows.by_pair.items()]
     return roles, list(_settings(sets, roles, scores, words))

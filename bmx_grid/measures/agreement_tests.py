@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.core.errors import check_name
+from bmx_grid.core.errors import check_known
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.measures.agreement import SegmentPairs, members_of
 from bmx_grid.measures.correlation import TIE
@@ -102,7 +102,7 @@ def drawn_agreement(
     unit: what is swapped, as for `paired_tests.compare`; the interval draws clusters. NaN where undefined.
     Raises ConfigError for an unknown name, ValueError for scores without items or systems.
     """
-    check_name("statistic", statistic, get_args(AgreementStatistic))
+    check_known("statistic", statistic, get_args(AgreementStatistic))
     check_unit(unit)
     for name in ("system", "item"):
         if getattr(scores, name) is None:

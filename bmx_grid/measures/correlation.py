@@ -14,7 +14,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bmx_grid.core.errors import check_name
+from bmx_grid.core.errors import check_known
 from bmx_grid.core.ragged import Flags, Floats
 from bmx_grid.measures.aggregation import PRECISION
 from bmx_grid.measures.ordered import dense_ranks, ordered_grid, without_rounding
@@ -96,7 +96,7 @@ def average_ranks(values: Floats) -> Floats:
 
 def check_kind(kind: str) -> None:
     """Raise ConfigError, with the list of what exists, unless `kind` names a correlation."""
-    check_name("correlation", kind, KINDS)
+    check_known("correlation", kind, KINDS)
 
 
 def correlate_grid(kind: Kind, means: Floats, base: Floats, human: Floats, w: ArrayLike) -> Floats:

@@ -19,7 +19,7 @@ from bmx_grid.measures.resampling import (
 from bmx_grid.measures.scale import below_one
 
 TOGETHER = 32  # resamples in one product of many pairs, at least: fewer read all pairs for little
-LEAST_VARIANCE = 1e-6  # share of the second moment that must be left as variance, to trust moments
+LEAST_KEPT_VARIANCE = 1e-6  # share of the second moment that must be left as variance, to trust moments
 
 
 def weighted_correlations(kind: Kind, columns: Floats, human: Floats, times: Floats) -> Floats:
@@ -88,8 +88,8 @@ def pearson_of_sums(sums: Floats) -> Floats:
         covariance = x_human - x * human
         r = covariance / np.sqrt(product)
     # Where little is left of a second moment, what is left is rounding.
-    kept = variance_x > LEAST_VARIANCE * squared_x
-    kept &= variance_human > LEAST_VARIANCE * squared_human
+    kept = variance_x > LEAST_KEPT_VARIANCE * squared_x
+    kept &= variance_human > LEAST_KEPT_VARIANCE * squared_human
     kept &= (product > 0) & (product < np.inf)
     return np.where(kept, np.clip(r, -1.0, 1.0), np.nan)
 

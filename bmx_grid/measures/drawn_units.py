@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from bmx_grid.core.errors import check_name
+from bmx_grid.core.errors import check_known
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.measures.correlation import FEWEST, Kind, correlate
 from bmx_grid.measures.correlations_of_resamples import pair_columns, pearson_of_sums, weighted_correlations
@@ -28,7 +28,7 @@ Unit = Literal["inputs", "systems", "both"]
 
 def check_unit(unit: str) -> None:
     """Raise ConfigError, with the list of what exists, unless `unit` names what is swapped."""
-    check_name("unit", unit, get_args(Unit))
+    check_known("unit", unit, get_args(Unit))
 
 
 def units_of(unit: Unit, clusters: Ints, systems: Ints) -> tuple[int, Ints]:

@@ -80,7 +80,7 @@ class Nuisance:
 
 
 @dataclass(frozen=True)
-class Choice:
+class KernelChoice:
     """A kernel by its place in MIXTURES, the prior variance of groups, and the penalty."""
 
     mixture: int
@@ -274,7 +274,7 @@ def _alignment_weights(kernels: Sequence[Floats], target: Floats) -> Floats:
     return np.asarray((even + sharp / sharp.sum()) / 2)
 
 
-def _choose(nuisance: Nuisance, targets: Floats) -> tuple[list[Choice], dict[str, Floats]]:
+def _choose(nuisance: Nuisance, targets: Floats) -> tuple[list[KernelChoice], dict[str, Floats]]:
     """For each of float64[n, q] targets the kernel and penalty with the smallest squared error of left-out segments.
 
     Then the weights of single inputs, of which the first target decides.
@@ -304,7 +304,7 @@ class _Search:
     def __init__(self, kernels: _Kernels, targets: Floats) -> None:
         self.kernels = kernels
         self.targets = targets
-        self.choices = [Choice(0, GROUPED[0], RIDGES[-1])] * targets.shape[1]
+        self.choices = [KernelChoice(0, GROUPED[0], RIDGES[-1])] * targets.shape[1]
         self.least = np.full(targets.shape[1], np.inf)
         # Within strata the mean of each is known: it does not predict a left-out segment.
         strata = kernels.nuisance.strata
@@ -328,7 +328,7 @@ class _Search:
                 if not better[place]:
                     continue
                 self.least[place] = squares[place]
-                self.choices[place] = Choice(mixture, grouped, ridge)
+                self.choices[place] = KernelChoice(mixture, grouped, ridge)
 
 
 def _precision(kernel: Floats, penalty: float) -> Floats:

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bmx_grid.core.errors import check_name
+from bmx_grid.core.errors import check_known
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.measures.agreement import members_of
 from bmx_grid.measures.correlation import TIE, Kind, check_kind
@@ -49,7 +49,7 @@ Alternative = Literal["two-sided", "greater", "less"]
 
 def check_conclusion(alternative: str, confidence: float) -> None:
     """Raise ConfigError for an unknown alternative, ValueError for a confidence that is not between 0 and 1."""
-    check_name("alternative", alternative, get_args(Alternative))
+    check_known("alternative", alternative, get_args(Alternative))
     check_confidence(confidence)
 
 
@@ -67,7 +67,7 @@ def williams(r_x: float, r_y: float, r_xy: float, n: int, alternative: Alternati
     """
     from scipy.special import stdtr
 
-    check_name("alternative", alternative, get_args(Alternative))
+    check_known("alternative", alternative, get_args(Alternative))
     if n < 4 or np.isnan([r_x, r_y, r_xy]).any():
         return math.nan
     # equal metrics differ by rounding

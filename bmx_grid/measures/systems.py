@@ -22,7 +22,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bmx_grid.core.errors import check_name
+from bmx_grid.core.errors import check_known
 from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.measures.correlation import TIE
 from bmx_grid.measures.correlations_of_resamples import pearson_two_pass
@@ -163,7 +163,7 @@ def weighted_statistics(
     Raises ConfigError for an unknown statistic.
     """
     for statistic in statistics:
-        check_name("statistic", statistic, get_args(Statistic))
+        check_known("statistic", statistic, get_args(Statistic))
     parts = []
     # as many rows at a time as leave all pairs of systems in a cache
     for some in ranges(len(times), fitting(CACHED_CELLS, times.shape[1] ** 2)):
