@@ -10,8 +10,8 @@ from bmx_grid.analysis.base import Column, Table
 from bmx_grid.analysis.declared_gains import ALPHA
 from bmx_grid.api.kinds import PANDAS, FrameKind
 from bmx_grid.core.wording import P_VALUE, counted, visible
+from bmx_grid.datasets.column_roles import Roles
 from bmx_grid.datasets.segments import NO_PAIR
-from bmx_grid.datasets.table_roles import Roles
 from bmx_grid.evaluations.segment_level import PDP
 from bmx_grid.evaluations.verdicts import legend
 from bmx_grid.measures.correlation import FEWEST, Kind

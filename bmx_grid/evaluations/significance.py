@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
@@ -44,16 +43,12 @@ from bmx_grid.measures.agreement_tests import AgreementStatistic, Scores
 from bmx_grid.measures.correlation import Kind as Correlation
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.grid_resampling import selection_adjusted
-from bmx_grid.measures.multiple_tests import benjamini_hochberg, holm
+from bmx_grid.measures.multiple_tests import LEVEL, benjamini_hochberg, holm, seed_of_repeats, tests_to_repeat
 from bmx_grid.measures.paired_tests import Comparison, williams
 
 ComparedBy = Literal[Correlation, AgreementStatistic]
 Test = Literal["williams", "perm_both", "perm_inputs", "perm_systems", "bootstrap"]
 ALONE = "none"  # the explainer of rows that compare metrics
-NEAR = 10  # p values up to so many times the smallest are looked at again in a large family
-ENOUGH = 4  # times the resamples that a family needs to show one difference
-MOST_REPEATED = 200_000
-LEVEL = 0.05  # of the tests that part the ranks of metrics, and of corrected p values
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -253,36 +248,34 @@ class SignificanceEvaluation(OnGrid):
     def _refined(
         self, settings: Sequence[Finished], places: Sequence[int], rows: Sequence[TestRow]
     ) -> Iterator[TestRow]:
-        """Tests repeated where R resamples show nothing in a large family: 1 / (R + 1) times its size is above .05.
+        """Permutation tests of large families repeated with more resamples (`tests_to_repeat`); other rows as they are.
 
-        Permutation tests that came near to their smallest p are then done again, with resamples enough for the family
-        and with draws of their own. Each test must pass both rounds, so that its level is kept.
+        places: of the setting of each row.
         """
-        sizes: Counter[str] = Counter()
-        for row in rows:
-            if row.test in UNITS and math.isfinite(row.p):
-                sizes[row.family] += 1
-        near = NEAR / (self.resamples + 1)
-        # A seed of its own: with that of the first round, its draws would come again.
-        state = np.random.SeedSequence([self.seed, 1]).generate_state(1)
-        seed = int(state[0])
+        places_of_families: dict[str, list[int]] = {}
+        for place, row in enumerate(rows):
+            if row.test in UNITS:
+                places_of_families.setdefault(row.family, []).append(place)
+        resamples_of: dict[int, int] = {}  # by the place of a repeated row
+        for family in places_of_families.values():
+            repeated, count = tests_to_repeat([rows[place].p for place in family], self.resamples)
+            for place in np.array(family)[repeated].tolist():
+                resamples_of[place] = count
+        seed = seed_of_repeats(self.seed)
         # Reversed, so that of several explainers of a metric the first one stays.
         alone = {(*setting.pair, setting.metric_name): setting for setting in reversed(settings)}
-        for place, row in zip(places, rows, strict=True):
-            setting = settings[place]
-            size = sizes[row.family] if row.test in UNITS else 0
-            # The smallest p, corrected for the whole family, would still be above the level.
-            too_few = size / (self.resamples + 1) > LEVEL
-            if too_few and row.p <= near:
-                is_own = row.against == setting.metric_name
-                other = setting if is_own else alone[(*setting.pair, row.against)]
-                scores = compared_scores(setting, row.point, other, row.level, row.statistic)
-                enough = math.ceil(ENOUGH * size / LEVEL)
-                count = min(enough, MOST_REPEATED)
-                unit = unit_of(scores, row.test)
-                again = compared(scores, row.statistic, unit, resamples=count, seed=seed, bootstrap=False)
-                row = replace(row, p=again.p, resamples=count, seed=seed)
-            yield row
+        for place, row in enumerate(rows):
+            if place not in resamples_of:
+                yield row
+                continue
+            count = resamples_of[place]
+            setting = settings[places[place]]
+            is_own = row.against == setting.metric_name
+            other = setting if is_own else alone[(*setting.pair, row.against)]
+            scores = compared_scores(setting, row.point, other, row.level, row.statistic)
+            unit = unit_of(scores, row.test)
+            again = compared(scores, row.statistic, unit, resamples=count, seed=seed, bootstrap=False)
+            yield replace(row, p=again.p, resamples=count, seed=seed)
 
     def _value(self, scores: Scores, statistic: Any) -> float:
         if statistic in AGREEMENTS:
