@@ -37,10 +37,10 @@ from bmx_grid.datasets.table_values import is_gap
 from bmx_grid.evaluations.base import BASE, ColumnValues, as_columns
 from bmx_grid.evaluations.grid_options import GridOptions
 from bmx_grid.evaluations.level_rows import CorrelationRow
-from bmx_grid.evaluations.levels import SystemLevel
-from bmx_grid.evaluations.segment_level import segment_correlations, within_sources
+from bmx_grid.evaluations.levels import OF_SYSTEMS, SystemLevel
+from bmx_grid.evaluations.segment_level import CORRELATIONS, segment_correlations, within_sources
 from bmx_grid.evaluations.significance import ALONE, SignificanceEvaluation
-from bmx_grid.measures.correlation import Kind
+from bmx_grid.measures.correlation import Coefficient
 from bmx_grid.measures.drawn_units import Unit
 from bmx_grid.measures.grouped import within_groups
 from bmx_grid.measures.multiple_tests import benjamini_hochberg, holm
@@ -48,7 +48,6 @@ from bmx_grid.measures.nuisance import log_words
 from bmx_grid.measures.paired_tests import Comparison, compare_sums
 from bmx_grid.measures.paired_tests import compare as significance
 from bmx_grid.measures.resampling import bundled, codes, number_of
-from bmx_grid.measures.system_tests import compare_systems
 from bmx_grid.measures.systems import by_mean, mean
 from bmx_grid.words.perturbation import Role
 
@@ -68,7 +67,7 @@ def compare(
     *,
     by: Grouping = "none",
     level: Level = "segment",
-    statistic: Kind = "pearson",
+    statistic: Coefficient = "pearson",
     resamples: int = 1000,
     seed: int = 0,
     columns: Columns | None = None,
@@ -94,16 +93,17 @@ def compare(
         id, a source, a reference or a document are drawn and swapped together.
     metrics: columns of scores, higher is better. human: the column of human scores; without it, that of a usual name.
     by: grouping of segments: "item" (the systems of one id against each other), "system", or none. level: "segment" or
-        "system" (means of the systems' segments). statistic: "pearson", "spearman" or "kendall", which tests compare;
-        resamples, seed: of intervals and tests. columns, language_pair, decimal: as for `grid`. lengths: columns of
-        numbers of words, in place of those of the texts, that a verdict controls for. unit: what tests at system level
-        swap between the metrics, and their intervals draw: "systems" (the default), or "inputs" (clusters of segments)
-        or "both", with systems' scores made anew each time; Deutsch and others (2021) recommend "both".
+        "system" (means of the systems' segments). statistic: "pearson", "spearman", "kendall" (tau-b) or "kendall_c",
+        which tests compare; resamples, seed: of intervals and tests. columns, language_pair, decimal: as for `grid`.
+        lengths: columns of numbers of words, in place of those of the texts, that a verdict controls for. unit: what
+        tests at system level swap between the metrics, and their intervals draw: "systems" (the default), or "inputs"
+        (clusters of segments) or "both", with systems' scores made anew each time; Deutsch and others (2021) recommend
+        "both".
     Raises ConfigError for unknown columns, DataError for values that are not scores.
     """
     convert(by, Grouping, "by")
     convert(level, Level, "level")
-    convert(statistic, Kind, "statistic")
+    convert(statistic, Coefficient, "statistic")
     convert(decimal, Decimal, "decimal")
     if unit is not None:
         convert(unit, Unit, "unit")
@@ -144,11 +144,11 @@ def _frames(settings: ScoredColumns, options: ComparisonOptions) -> tuple[pd.Dat
     correlations = pd.concat([_correlations(setting, options) for setting in settings], ignore_index=True)
     grid = build(load_option("evaluation", "grid", options.seed), GridOptions, "grid")
     # Built for tests within groups, too, which it has none of: it checks `resamples`.
-    tests_of_pairs = SignificanceEvaluation(grid=grid, tests=(TEST,), statistics=(options.statistic,), **options.draws)
+    tests_of_pairs = SignificanceEvaluation(
+        grid=grid, tests=(TEST,), statistics=(options.statistic,), unit=options.unit, **options.draws
+    )
     if options.level == "segment" and options.by != "none":
         return correlations, _corrected(pd.DataFrame(_grouped_tests(settings, options)), options), pd.DataFrame()
-    if options.level == "system" and options.unit != "systems":
-        return correlations, _corrected(pd.DataFrame(_system_tests(settings, options)), options), pd.DataFrame()
     tests = _ungrouped_tests(settings, tests_of_pairs)
     # Metrics are tested at both levels.
     tests = _better_first(tests[tests["level"] == options.level].reset_index(drop=True))
@@ -193,11 +193,18 @@ def _correlations(setting: ScoredColumn, options: ComparisonOptions) -> pd.DataF
     rows: list[CorrelationRow] = []
     draws = options.draws
     scores = setting.points[BASE][:, None]
+
+    def shown(usual: Sequence[Any]) -> list[Any]:
+        """The usual statistics, and the one that tests compare."""
+        return list(dict.fromkeys([*usual, options.statistic]))
+
     for human in setting.segments.judgements.aspects:
         if options.level == "system":
-            rows += SystemLevel(setting, BASE, human, draws).rows()
+            rows += SystemLevel(setting, BASE, human, draws, wanted=shown(OF_SYSTEMS)).rows()
             continue
-        (rows_of_metric,) = segment_correlations(setting, [BASE], scores, human, draws, wanted=[options.by])
+        (rows_of_metric,) = segment_correlations(
+            setting, [BASE], scores, human, draws, [options.by], shown(CORRELATIONS)
+        )
         rows += rows_of_metric
         # Grouped by item, they are among these rows.
         if options.by != "item" and setting.codes.named.any():
@@ -364,29 +371,15 @@ def _grouped_tests(settings: ScoredColumns, options: ComparisonOptions) -> Itera
         else:
             groups = segment_codes.systems
             test = significance(x, y, human, segment_codes.clusters, group=groups, statistic=statistic, **draws)
-        yield _test_row(test, left, right, options, TEST)
+        yield _test_row(test, left, right, options)
 
 
-def _system_tests(settings: ScoredColumns, options: ComparisonOptions) -> Iterator[Row]:
-    """Tests of every two metrics by systems' mean scores, on the segments that both scored, which are swapped."""
-    for left, right in metric_pairs(settings):
-        segment_codes = left.codes
-        # Segments without a system are of none.
-        x = np.where(segment_codes.named, left.scores.base_scores, np.nan)
-        y = right.scores.base_scores
-        labels = (segment_codes.systems, segment_codes.clusters)
-        test = compare_systems(
-            x, y, left.segments.human_scores, *labels, statistic=options.statistic, unit=options.unit, **options.draws
-        )
-        yield _test_row(test, left, right, options, f"perm_{options.unit}")
-
-
-def _test_row(test: Comparison, left: ScoredColumn, right: ScoredColumn, options: ComparisonOptions, name: str) -> Row:
-    """The row of a test of two metrics; name: of the test."""
+def _test_row(test: Comparison, left: ScoredColumn, right: ScoredColumn, options: ComparisonOptions) -> Row:
+    """The row of a test of two metrics."""
     row: Row = {"language_pair": left.segments.language_pair}
     row |= {"compared": left.metric_name, "against": right.metric_name}
     row |= {"grouping": options.by, "statistic": options.statistic}
     for estimate in ("difference", "low", "high", "p", "n", "clusters"):
         row[estimate] = getattr(test, estimate)
-    row["test"] = name
+    row["test"] = TEST
     return row
