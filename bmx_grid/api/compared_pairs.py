@@ -17,7 +17,7 @@ from bmx_grid.evaluations.base import BASE, NOTHING, Finished
 from bmx_grid.evaluations.held_out import nuisance_of, rated_of, strata_of
 from bmx_grid.evaluations.levels import SystemLevel
 from bmx_grid.evaluations.verdicts import Verdict, evidence_on, judged
-from bmx_grid.measures.correlation import Kind, correlate
+from bmx_grid.measures.correlation import Coefficient, correlate
 from bmx_grid.measures.drawn_units import Unit
 from bmx_grid.measures.grouped import within_groups
 from bmx_grid.measures.kernel_ridge import scattered
@@ -51,7 +51,7 @@ class ComparisonOptions:
 
     by: Grouping
     level: Level
-    statistic: Kind
+    statistic: Coefficient
     resamples: int
     seed: int
     unit: Unit
@@ -210,7 +210,7 @@ def verdicts_of_pairs(pairs: Pairs, comparisons: Sequence[Comparison], options: 
     return pd.DataFrame(rows)
 
 
-def _has_correlation(setting: ScoredColumn, used: Flags, statistic: Kind) -> bool:
+def _has_correlation(setting: ScoredColumn, used: Flags, statistic: Coefficient) -> bool:
     """Whether the metric has a correlation with the human scores on these segments."""
     correlation = correlate(statistic, setting.scores.base_scores[used], setting.segments.human_scores[used])
     return not math.isnan(correlation)

@@ -40,10 +40,10 @@ from bmx_grid.datasets.segments import SegmentSet, clusters
 from bmx_grid.datasets.table_file import TableFile
 from bmx_grid.evaluations.base import BASE, as_columns
 from bmx_grid.evaluations.level_rows import CorrelationRow
-from bmx_grid.evaluations.levels import SystemLevel
-from bmx_grid.evaluations.segment_level import segment_correlations, within_sources
+from bmx_grid.evaluations.levels import OF_SYSTEMS, SystemLevel
+from bmx_grid.evaluations.segment_level import CORRELATIONS, segment_correlations, within_sources
 from bmx_grid.evaluations.significance import ALONE
-from bmx_grid.measures.correlation import Kind
+from bmx_grid.measures.correlation import Coefficient
 from bmx_grid.measures.drawn_units import Unit
 from bmx_grid.measures.nuisance import log_words
 from bmx_grid.measures.resampling import bundled, codes, number_of
@@ -64,7 +64,7 @@ def compare(
     *,
     by: Grouping = "none",
     level: Level = "segment",
-    statistic: Kind = "pearson",
+    statistic: Coefficient = "pearson",
     resamples: int = 1000,
     seed: int = 0,
     columns: Columns | None = None,
@@ -90,11 +90,12 @@ def compare(
         id, a source, a reference or a document are drawn and swapped together.
     metrics: columns of scores, higher is better. human: the column of human scores; without it, that of a usual name.
     by: grouping of segments: "item" (the systems of one id against each other), "system", or none. level: "segment" or
-        "system" (means of the systems' segments). statistic: "pearson", "spearman" or "kendall", which tests compare;
-        resamples, seed: of intervals and tests. columns, language_pair, decimal: as for `grid`. lengths: columns of
-        numbers of words, in place of those of the texts, that a verdict controls for. unit: what tests at system level
-        swap between the metrics, and their intervals draw: "systems" (the default), or "inputs" (clusters of segments)
-        or "both", with systems' scores made anew each time; Deutsch and others (2021) recommend "both".
+        "system" (means of the systems' segments). statistic: "pearson", "spearman", "kendall" (tau-b) or "kendall_c",
+        which tests compare; resamples, seed: of intervals and tests. columns, language_pair, decimal: as for `grid`.
+        lengths: columns of numbers of words, in place of those of the texts, that a verdict controls for. unit: what
+        tests at system level swap between the metrics, and their intervals draw: "systems" (the default), or "inputs"
+        (clusters of segments) or "both", with systems' scores made anew each time; Deutsch and others (2021) recommend
+        "both".
     Raises ConfigError for unknown columns, DataError for values that are not scores.
     """
     options = _checked_options(by, level, statistic, unit, resamples, seed)
@@ -112,12 +113,12 @@ def compare(
 
 
 def _checked_options(
-    by: Grouping, level: Level, statistic: Kind, unit: Unit | None, resamples: int, seed: int
+    by: Grouping, level: Level, statistic: Coefficient, unit: Unit | None, resamples: int, seed: int
 ) -> ComparisonOptions:
     """The arguments of `compare` of these names. Raises ConfigError."""
     convert(by, Grouping, "by")
     convert(level, Level, "level")
-    convert(statistic, Kind, "statistic")
+    convert(statistic, Coefficient, "statistic")
     if unit is not None:
         convert(unit, Unit, "unit")
         if level != "system":
@@ -143,11 +144,18 @@ def _correlation_rows(setting: ScoredColumn, options: ComparisonOptions) -> list
     rows: list[CorrelationRow] = []
     draws = options.draws
     scores = setting.scores.base_scores[:, None]
+
+    def shown(usual: Sequence[Any]) -> list[Any]:
+        """The usual statistics, and the one that tests compare."""
+        return list(dict.fromkeys([*usual, options.statistic]))
+
     for human in setting.segments.judgements.aspects:
         if options.level == "system":
-            rows += SystemLevel(setting, BASE, human, draws).rows()
+            rows += SystemLevel(setting, BASE, human, draws, wanted=shown(OF_SYSTEMS)).rows()
             continue
-        (rows_of_metric,) = segment_correlations(setting, [BASE], scores, human, draws, wanted=[options.by])
+        (rows_of_metric,) = segment_correlations(
+            setting, [BASE], scores, human, draws, [options.by], shown(CORRELATIONS)
+        )
         rows += rows_of_metric
         # Grouped by item, they are among these rows.
         if options.by != "item" and setting.codes.named.any():

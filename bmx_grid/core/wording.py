@@ -52,7 +52,12 @@ WRITTEN = {
     "wmt22_qe": "WMT22 QE",
 }
 CAPITALS = {"bleurt", "comet", "lime", "mlqe_pe", "rouge_1", "rouge_2", "rouge_l", "shap", "ter", "wer", "wmt17"}
-CORRELATION_NAMES = {"pearson": "Pearson's r", "spearman": "Spearman's ρ", "kendall": "Kendall's τ"}
+CORRELATION_NAMES = {
+    "pearson": "Pearson's r",
+    "spearman": "Spearman's ρ",
+    "kendall": "Kendall's τ",
+    "kendall_c": "Kendall's τ-c",
+}
 LONGEST_LABEL = 44  # characters of a name where there is room for a line
 SHORT_LABEL = 22  # beside the axes of a figure that is a column wide
 

@@ -32,6 +32,7 @@ from bmx_grid.evaluations.compared_scores import (
     UNITS,
     compared,
     compared_scores,
+    compared_systems,
     gain_at,
     levels_of,
     turned,
@@ -40,13 +41,13 @@ from bmx_grid.evaluations.compared_scores import (
 from bmx_grid.evaluations.grid_options import OnGrid
 from bmx_grid.evaluations.grid_surface import sample_of
 from bmx_grid.measures.agreement_tests import AgreementStatistic, Scores
-from bmx_grid.measures.correlation import Kind as Correlation
-from bmx_grid.measures.correlation import correlate
+from bmx_grid.measures.correlation import Coefficient, correlate
+from bmx_grid.measures.drawn_units import Unit
 from bmx_grid.measures.grid_resampling import selection_adjusted
 from bmx_grid.measures.multiple_tests import LEVEL, benjamini_hochberg, holm, seed_of_repeats, tests_to_repeat
 from bmx_grid.measures.paired_tests import Comparison, williams
 
-ComparedBy = Literal[Correlation, AgreementStatistic]
+ComparedBy = Literal[Coefficient, AgreementStatistic]
 Test = Literal["williams", "perm_both", "perm_inputs", "perm_systems", "bootstrap"]
 ALONE = "none"  # the explainer of rows that compare metrics
 
@@ -106,8 +107,9 @@ class SignificanceEvaluation(OnGrid):
 
     The unit that is swapped and drawn is the cluster (perm_inputs): segments that share a source or a reference;
     perm_systems and perm_both ask about other systems, and have intervals of their own. Metrics are compared at
-    system level as well, by their systems' scores: whole systems are swapped (perm_systems, whatever permutation test
-    is asked for) and drawn (bootstrap), and the column `clusters` counts systems. Metrics and points are compared with
+    system level as well, by their systems' scores. unit: what every permutation test swaps there, and the bootstrap
+    draws: "systems" (perm_systems), and the column `clusters` counts systems; "inputs" (perm_inputs) or "both"
+    (perm_both), after which systems' means of segment scores are made anew. Metrics and points are compared with
     placebos (`Metric.is_placebo`) in families of their own, placebos not with each other. Permutation tests are those
     of Deutsch, Dror & Roth (2021) with p = (k + 1) / (resamples + 1), Williams' test that of Graham & Baldwin (2014).
     The best point of a grid of Pearson's r is tested against the distribution of the maximum over the whole grid.
@@ -124,6 +126,7 @@ class SignificanceEvaluation(OnGrid):
     statistics: tuple[ComparedBy, ...] = identity(("pearson",))
     resamples: int = identity(1000, least=40, most=MOST_RESAMPLES)
     seed: int = identity(0)
+    unit: Unit = identity("systems", later=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -272,9 +275,12 @@ class SignificanceEvaluation(OnGrid):
             setting = settings[places[place]]
             is_own = row.against == setting.metric_name
             other = setting if is_own else alone[(*setting.pair, row.against)]
-            scores = compared_scores(setting, row.point, other, row.level, row.statistic)
-            unit = unit_of(scores, row.test)
-            again = compared(scores, row.statistic, unit, resamples=count, seed=seed, bootstrap=False)
+            drawn: dict[str, Any] = {"resamples": count, "seed": seed, "bootstrap": False}
+            if row.level == "system" and row.statistic not in AGREEMENTS and row.test != "perm_systems":
+                again = compared_systems(setting, row.point, other, row.statistic, UNITS[row.test], **drawn)
+            else:
+                scores = compared_scores(setting, row.point, other, row.level, row.statistic)
+                again = compared(scores, row.statistic, unit_of(scores, row.test), **drawn)
             yield replace(row, p=again.p, resamples=count, seed=seed)
 
     def _value(self, scores: Scores, statistic: Any) -> float:
@@ -292,23 +298,30 @@ class SignificanceEvaluation(OnGrid):
         family: str,
         known: Estimate | None = None,
     ) -> Iterator[TestRow]:
-        """Every test of a point against a metric. Of system scores whole systems are swapped, whatever is asked for.
+        """Every test of a point against a metric. Of system scores `unit` is swapped, whatever is asked for.
 
         known: the difference and its interval, where these are a gain that is estimated already.
         """
         scores = compared_scores(setting, point, other, level, statistic)
         by_unit: dict[str, Comparison] = {}
+        drawn: dict[str, Any] = {"resamples": self.resamples, "seed": self.seed}
         of_segments = level == "segment" or statistic in AGREEMENTS
         tests: Sequence[str] = self.tests
         if not of_segments:
-            # Whole systems are swapped, whatever permutation test is asked for.
-            tests = ["perm_systems" if test in UNITS else test for test in self.tests]
+            tests = [f"perm_{self.unit}" if test in UNITS else test for test in self.tests]
         for test in dict.fromkeys(tests):
             unit = unit_of(scores, test)
+            # Williams' test is one of the systems' scores as they are.
+            swaps_segments = not of_segments and self.unit != "systems" and test != "williams"
+            if swaps_segments:
+                unit = self.unit
             # Tests that swap the same unit share its resamples.
-            if unit not in by_unit:
-                by_unit[unit] = compared(scores, statistic, unit, resamples=self.resamples, seed=self.seed)
-            both = by_unit[unit]
+            shared = f"{unit} of segments" if swaps_segments else unit
+            if shared not in by_unit and swaps_segments:
+                by_unit[shared] = compared_systems(setting, point, other, statistic, unit, **drawn)
+            elif shared not in by_unit:
+                by_unit[shared] = compared(scores, statistic, unit, **drawn)
+            both = by_unit[shared]
             difference = Estimate(both.difference, both.low, both.high)
             if known is not None:
                 # Of other systems the gain is the same, and its interval another one.
