@@ -44,10 +44,10 @@ from bmx_grid.evaluations.levels import OF_SYSTEMS, SystemLevel
 from bmx_grid.evaluations.segment_level import CORRELATIONS, segment_correlations, within_sources
 from bmx_grid.evaluations.significance import ALONE
 from bmx_grid.measures.correlation import Coefficient
-from bmx_grid.measures.drawn_units import Unit
-from bmx_grid.measures.nuisance import log_words
+from bmx_grid.measures.correlations_of_resamples import Unit
 from bmx_grid.measures.resampling import bundled, codes, number_of
 from bmx_grid.words.perturbation import Role
+from bmx_grid.words.statistics import log_words
 
 if TYPE_CHECKING:
     import pandas as pd

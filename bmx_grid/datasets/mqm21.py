@@ -21,7 +21,8 @@ from bmx_grid.datasets.base import Published
 from bmx_grid.datasets.lines import read_lines, text_rows
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.words.alignment import align
-from bmx_grid.words.perturbation import Role, split_words
+from bmx_grid.words.perturbation import Role
+from bmx_grid.words.segmentation import split_words
 from bmx_grid.words.tags import ErrorSpan, WordTags, tags_of_spans
 
 if TYPE_CHECKING:

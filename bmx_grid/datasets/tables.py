@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from bmx_grid.core.contents import file_version
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError
+from bmx_grid.core.identity import file_version
 from bmx_grid.core.ragged import Ints
 from bmx_grid.core.wording import counted, shortened, visible
 from bmx_grid.datasets.archives import GZIP, gunzip

@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike
 
 from bmx_grid.core.errors import check_known
 from bmx_grid.core.ragged import Floats
+from bmx_grid.measures.correlation import below_one, size_exponent
 from bmx_grid.measures.resampling import interval, ratio, seeded_draws
-from bmx_grid.measures.scale import below_one, size_exponent
 
 Scale = Literal["ordinal", "interval"]
 

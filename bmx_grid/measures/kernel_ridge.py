@@ -16,8 +16,7 @@ import numpy as np
 
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.core.threads import one_blas_thread
-from bmx_grid.measures.correlation import average_ranks
-from bmx_grid.measures.scale import standard_deviation
+from bmx_grid.measures.correlation import average_ranks, standard_deviation
 
 CHOOSING = 400  # segments on which kernel and penalty are chosen: the cost grows with the cube
 LARGEST_FIT = 2000  # segments that are fitted together at most

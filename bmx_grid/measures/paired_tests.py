@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike
 from bmx_grid.core.errors import check_known
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.measures.agreement import members_of
-from bmx_grid.measures.correlation import TIE, Coefficient, check_coefficient
-from bmx_grid.measures.drawn_units import (
+from bmx_grid.measures.correlation import TIE, Coefficient, below_one, check_coefficient
+from bmx_grid.measures.correlations_of_resamples import (
     Unit,
     after_swaps,
     check_unit,
@@ -42,7 +42,6 @@ from bmx_grid.measures.resampling import (
     sums_by,
     swaps,
 )
-from bmx_grid.measures.scale import below_one
 
 Alternative = Literal["two-sided", "greater", "less"]
 

@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bmx_grid.core.ragged import Floats, Ints
-from bmx_grid.measures.correlation import Coefficient, average_ranks
+from bmx_grid.measures.correlation import Coefficient, average_ranks, below_one
 from bmx_grid.measures.grouped import Grouped, grouped_columns
 from bmx_grid.measures.resampling import codes, interval, number_of, ratio, seeded_draws
-from bmx_grid.measures.scale import below_one
 
 
 @dataclass(frozen=True, eq=False)

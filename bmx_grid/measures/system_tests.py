@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from bmx_grid.core.errors import check_known
 from bmx_grid.core.ragged import Floats, Ints
-from bmx_grid.measures.drawn_units import Unit, check_unit, drawn_units, units_of
+from bmx_grid.measures.correlations_of_resamples import Unit, check_unit, drawn_units, units_of
 from bmx_grid.measures.paired_tests import (
     Alternative,
     Comparison,

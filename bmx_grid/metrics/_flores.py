@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bmx_grid.core.contents import file_digest
 from bmx_grid.core.errors import UnavailableError
+from bmx_grid.core.identity import file_digest
 
 FLORES = ("flores101", "flores200")  # tokenizers of sacreBLEU
 

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.core.ragged import Flags
-from bmx_grid.words.perturbation import Item, Plan, Request, split_words
+from bmx_grid.words.perturbation import Item, Plan, Request
+from bmx_grid.words.segmentation import split_words
 
 Indices = NDArray[np.intp]
 Tokens = tuple[str, ...]
