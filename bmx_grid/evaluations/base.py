@@ -155,9 +155,9 @@ class Finished(Combination):
 
     scores: float64[N] of the metric alone, and the attributions by role (no roles without an explainer). clusters: N
     labels; segments of one label share a source, a reference or a document, texts also across the language pairs of a
-    data set, and are drawn together. known: what evaluations said of this setting alone as it ended
-    (`Evaluation.of_setting`), by their key. systems: scores of whole systems that exist already, by their names; mostly
-    none.
+    data set, and are drawn together.
+    surface: its grid (`grid_surface.GridOfSetting`), computed as the setting ended; None in a sweep without a grid.
+    systems: scores of whole systems that exist already, by their names; mostly none.
     words: by role, what an explanation made elsewhere says of words of its own; mostly none. The attributions in
     `scores` are of the words that were scored (`words_of`): those in `attributed` for such an explanation, else all
     words of the texts, as they are segmented.
@@ -171,7 +171,7 @@ class Finished(Combination):
     clusters: Sequence[str]
     boosted: Mapping[str, Floats] = field(default_factory=dict)
     gains: Mapping[str, Estimate] = field(default_factory=dict)
-    known: Mapping[str, Any] = field(default_factory=dict)
+    surface: Any = None
     systems: Mapping[str, float] = field(default_factory=dict)
     words: Mapping[Role, WordScores] = field(default_factory=dict)
     attributed: Mapping[Role, Rows] = field(default_factory=dict)
@@ -266,15 +266,12 @@ class Evaluation(Component):
     well where it is a `SettingRow`. A field named as one of NAMES is in its place, for rows that speak of something
     else than their setting.
     SCOPE: the names that settings share which are evaluated together; by default each setting alone.
-    AS_IT_ENDS: whether each setting is evaluated as soon as it ends (`of_setting`), for what is shown and tracked at
-    once.
     QUESTIONS: the modules of questions of the analysis that its tables answer, where the analysis has none of them.
     SECONDS: estimated, per segment on one core, with 1,000 resamples where it has a field `resamples`.
     """
 
     ROWS: ClassVar[Mapping[str, type]]
     SCOPE: ClassVar[tuple[str, ...]] = NAMES
-    AS_IT_ENDS: ClassVar[bool] = False
     QUESTIONS: ClassVar[tuple[str, ...]] = ()
     SECONDS: ClassVar[float] = 0.0
 
@@ -294,10 +291,6 @@ class Evaluation(Component):
 
         Undefined numbers are NaN, and counted. It may run in another process.
         """
-
-    def of_setting(self, setting: Finished) -> Any:
-        """What is said of a setting alone as it ends: its result without what the rest of its scope adds."""
-        return self.of_scope([setting])[0]
 
     def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[Any]:
         """A result for each setting of a sweep, once all have ended; what concerns several scopes is added here.
