@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-import numpy as np
-
-from bmx_grid.boosts.base import Boost, Fit
+from bmx_grid.boosts.base import Fit
 from bmx_grid.boosts.controls import fit_average, fit_curve, fit_length
 from bmx_grid.boosts.power_mean_grid import AtPoint, PowerMeanGrid
 from bmx_grid.core.ragged import Floats
@@ -27,7 +24,7 @@ from bmx_grid.evaluations.boost_evidence import (
 from bmx_grid.evaluations.boost_inputs import Boosts, Member
 from bmx_grid.evaluations.held_out import chosen, cross_fitted
 from bmx_grid.measures.correlation import Kind
-from bmx_grid.measures.grid import GridSpec, Point, nearest_point
+from bmx_grid.measures.grid import Point, nearest_point
 
 
 class Choice(NamedTuple):
@@ -77,7 +74,8 @@ def without_choice(boosts: Boosts, published: Point | None, member: Member) -> H
             fitted = _at_published(boost, published)
             point = PUBLISHED
         if fitted is not None:
-            held_out[name, point] = fitted.scores(member.base, features)
+            scores = member.declared.get((name, point))
+            held_out[name, point] = fitted.scores(member.base, features) if scores is None else scores
     return held_out
 
 
@@ -106,7 +104,9 @@ def chosen_by_others(
             selection = []
             for other, rows in member.choosing.items():
                 selection.append((members[other], features[other], rows))
-            if selection:
+            if selection and (choice.name, point) in member.declared:
+                scores[choice.name, point] = member.declared[choice.name, point]
+            elif selection:
                 fitted = chosen(kind, choice.fit, selection)
                 scores[choice.name, point] = fitted.scores(member.base, columns)
     return scores_of_members
@@ -119,24 +119,7 @@ def add_cross_fitted(
     for choice in choices:
         for member, features, scores in zip(members, choice.features, scores_of_members, strict=True):
             # A boost that cannot be made has no row of scores.
-            if features is not None:
+            if (choice.name, CROSS_FITTED) in member.declared:
+                scores[choice.name, CROSS_FITTED] = member.declared[choice.name, CROSS_FITTED]
+            elif features is not None:
                 scores[choice.name, CROSS_FITTED] = cross_fitted(kind, choice.fit, member, features)
-
-
-def is_of_grid(boost: Boost, spec: GridSpec) -> bool:
-    """Whether a boost is the one whose points a grid declares."""
-    if not isinstance(boost, PowerMeanGrid) or boost.shift != "paper":
-        return False
-    return replace(boost.spec, correlation=spec.correlation) == spec
-
-
-def use_points_of_grid(boosts: Boosts, spec: GridSpec, member: Member, held_out: HeldOutScores) -> None:
-    """Replace the scores of the grid's own boost by those that the grid declared: they differ by rounding.
-
-    A gain at such a point is then the same number in every table.
-    """
-    for point, scores in member.setting.boosted.items():
-        for name, boost in boosts.items():
-            declared = scores[member.used]
-            if (name, point) in held_out and is_of_grid(boost, spec) and np.isfinite(declared).all():
-                held_out[name, point] = declared

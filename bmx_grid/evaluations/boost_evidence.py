@@ -21,7 +21,6 @@ from bmx_grid.evaluations.gain_estimates import (
 )
 from bmx_grid.evaluations.held_out import FEWEST_SOURCES, Rated
 from bmx_grid.measures.correlation import Kind
-from bmx_grid.measures.kernel_ridge import Nuisance
 from bmx_grid.measures.pairwise import PairedSources
 from bmx_grid.measures.partial_correlation import partial_correlations
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, cluster_mean, codes, number_of, seeded_draws
@@ -111,36 +110,24 @@ def contrasts(
     if statistic == "pdp":
         paired = PairedSources.of(kind, rated.human, rated.items, rated.clusters)
         sources = paired if len(paired.first) >= FEWEST_SOURCES else None
-    # One set of columns for all contrasts: each correlation is computed once per resample.
-    differences = Contrasts(kind=kind, statistic=statistic, gold=gold, human=rated.human, sources=sources)
-    base = differences.add(rated.base)
-    for (boost, point), scores in held_out.items():
-        place = differences.add(scores)
-        differences.terms[boost, METRIC, point, gold] = {place: 1.0, base: -1.0}
-    judged = {key: scores for key, scores in held_out.items() if key not in not_judged}
-    _add_partial(differences, rated, rated.nuisance, judged, SCORE_AND_TEXT, seed)
+    scores_by_key = {(boost, METRIC, point, gold): scores for (boost, point), scores in held_out.items()}
+    differences = Contrasts(kind, statistic, rated.base, rated.human, scores_by_key, sources)
+    given = {SCORE_AND_TEXT: rated.nuisance}
     if metrics is not None:
-        # The average of metrics is made of what it would be given.
-        boosts_alone = {key: scores for key, scores in judged.items() if key[0] != COMBINED}
-        nuisance = replace(rated.nuisance, metrics=metrics)
-        _add_partial(differences, rated, nuisance, boosts_alone, METRICS, seed)
+        given[METRICS] = replace(rated.nuisance, metrics=metrics)
+    for against, nuisance in given.items():
+        judged = {}
+        for (boost, point), scores in held_out.items():
+            # Placebos are made of the nuisance, and the average of metrics of what it would be given.
+            is_made_of_it = boost in PLACEBOS or original_of(boost) is not None
+            is_made_of_it |= against == METRICS and boost == COMBINED
+            if (boost, point) not in not_judged and not is_made_of_it and np.isfinite(scores).all():
+                judged[boost, against, point, gold] = scores
+        if judged and len(rated.human):
+            columns = np.column_stack(list(judged.values()))
+            found = partial_correlations(kind, nuisance, rated.human, columns, rated.clusters, seed)
+            differences.partial.update(zip(judged, found, strict=True))
     return differences
-
-
-def _add_partial(
-    differences: Contrasts, rated: Rated, nuisance: Nuisance, held_out: HeldOutScores, given: str, seed: int
-) -> None:
-    """Add the partial correlations of boosts; none of placebos, which are made of the nuisance."""
-    judged = {}
-    for (boost, point), scores in held_out.items():
-        if boost not in PLACEBOS and original_of(boost) is None and np.isfinite(scores).all():
-            judged[boost, given, point, differences.gold] = scores
-    if not (judged and len(rated.human)):
-        return
-    columns = np.column_stack(list(judged.values()))
-    kind = differences.kind
-    found = partial_correlations(kind, nuisance, rated.human, columns, rated.clusters, seed)
-    differences.partial.update(zip(judged, found, strict=True))
 
 
 def lines_of(setting: SettingNames, rated: Rated, differences: Contrasts, resamples: int, seed: int) -> list[BoostRow]:

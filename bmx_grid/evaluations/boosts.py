@@ -19,8 +19,6 @@ from bmx_grid.evaluations.boost_choices import (
     average_of,
     choices_of,
     chosen_by_others,
-    is_of_grid,
-    use_points_of_grid,
     without_choice,
 )
 from bmx_grid.evaluations.boost_evidence import (
@@ -38,6 +36,7 @@ from bmx_grid.evaluations.boost_inputs import (
     Material,
     Member,
     boosts_by_segments,
+    is_of_grid,
     judged_by,
     linked,
     material_of,
@@ -276,8 +275,6 @@ class BoostEvaluation(OnGrid):
             published = self.grid.fixed.get(member.setting.explainer_name)
             scores.update(without_choice(self.boosts, published, member))
         add_cross_fitted(kind, choices, members, held_out)
-        for member, scores in zip(members, held_out, strict=True):
-            use_points_of_grid(self.boosts, self.grid.spec, member, scores)
         for member, scores, result in zip(members, held_out, results, strict=True):
             # The last that is there is shown: chosen furthest away.
             for point in (FIXED, CROSS_FITTED, ELSEWHERE):

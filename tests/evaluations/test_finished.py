@@ -56,5 +56,7 @@ def test_a_pair_that_no_other_chooses_for_leaves_the_others_their_choices():
     rng, everyone, places = np.random.default_rng(3), np.ones(9, dtype=bool), np.arange(9)
     rated = [(*rng.normal(size=(2, 9)), np.ones((9, 2)), places, places, places, places, everyone) for _ in range(3)]
     labels = [list("abcdefghi"), list("abcdefghi"), list("jklmnopqr")]
-    members = linked("pearson", [Member(*arrays, finished(9), {}, (), ()) for arrays in rated], labels, ["x", "y", "y"])
+    members = linked(
+        "pearson", [Member(*arrays, finished(9), {}, {}, (), ()) for arrays in rated], labels, ["x", "y", "y"]
+    )
     assert [list(member.choosing) for member in members] == [[2], [], [0]]
