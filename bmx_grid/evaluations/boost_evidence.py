@@ -196,21 +196,14 @@ def over_scope(
         if key in joint:
             mean = float(np.mean(values))
             drawn = estimate(mean, joint[key], clusters)
-        boost, against, point, human = key
-        row = BoostRow(
+        row = replace(
+            of_pairs[0],
             dataset=dataset,
             language_pair=language_pair,
-            metric=of_pairs[0].metric,
-            explainer=of_pairs[0].explainer,
-            boost=boost,
-            against=against,
-            point=point,
             gain=over_pairs(values, drawn),
             pairs=len(of_pairs),
             n=sum(line.n for line in of_pairs),
             clusters=clusters,
-            human=human,
-            beside=of_pairs[0].beside,
             explained=float(np.mean([line.explained for line in of_pairs])),
         )
         joined.append(row)

@@ -15,6 +15,7 @@ from bmx_grid.boosts.recipe import Fixed, Identity
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.evaluations.base import Finished
+from bmx_grid.evaluations.boost_evidence import BoostRow, HeldOutScores
 from bmx_grid.evaluations.held_out import (
     Rated,
     free_of_each,
@@ -42,6 +43,8 @@ class Member(Rated):
     donors: int64[n] for each draw, which segment each gets its attributions from, none where a segment has no other
     cluster to get them from; choosing: for each member that chooses for this one, by its number, bool[n] which of its
     segments do.
+    held_out: float64[n] scores that others chose, by boost and point; rows: what boosts reach. Both are filled as they
+    become known.
     """
 
     setting: Finished
@@ -49,6 +52,8 @@ class Member(Rated):
     declared: Mapping[tuple[str, str], Floats]
     donors: tuple[Ints, ...]
     choosing: Mapping[int, Flags] = field(default_factory=dict)
+    held_out: HeldOutScores = field(default_factory=dict)
+    rows: list[BoostRow] = field(default_factory=list)
 
     def reassigned(self, name: str, boost: Boost) -> list[Floats]:
         """The features of a boost with the attributions of other segments, of each draw."""
@@ -70,6 +75,8 @@ def linked(
     kind: Kind, members: Sequence[Member], labels: Sequence[Sequence[str]], origins: Sequence[str]
 ) -> list[Member]:
     """Copies of the members, with one code for a cluster in all of them, and with the others that choose for each.
+
+    They have no held-out scores yet, and share the rows.
 
     labels: of each member the clusters of all its N segments. origins: of each member the name of its language pair,
     or of its data set. Members of another origin choose, on their segments whose clusters are not shared, where the
@@ -94,7 +101,7 @@ def linked(
             correlation = correlate(kind, chooser.base[rows], chooser.human[rows])
             if math.isfinite(correlation):
                 choosing[other] = rows
-        member = replace(members[place], clusters=clusters[place], choosing=choosing)
+        member = replace(members[place], clusters=clusters[place], choosing=choosing, held_out={})
         joined.append(member)
     return joined
 
@@ -116,7 +123,7 @@ def judged_by(kind: Kind, member: Member, gold: str, fold_seed: int) -> tuple[Ra
     return replace(rated, clusters=member.clusters[rows]), rows
 
 
-def is_of_grid(boost: Boost, spec: GridSpec) -> bool:
+def is_of_grid(boost: Boost | None, spec: GridSpec) -> bool:
     """Whether a boost is the one whose points a grid declares."""
     if not isinstance(boost, PowerMeanGrid) or boost.shift != "paper":
         return False
