@@ -40,7 +40,7 @@ SettingNames = tuple[str, str, str, str]  # data set, language pair, metric, exp
 @dataclass(frozen=True)
 class Estimate:
     """A value with its 95 % interval, such as a gain; NaN where undefined. A field of a row that is one makes three
-    columns, with _low and _high, and one that is `Measured` the columns low and high.
+    columns, with _low and _high, one that is `Measured` the columns low and high, and one that is `Tested` p as well.
 
     p: two-sided, of 0, by Student's t of the value over its standard error.
     """
@@ -64,6 +64,7 @@ class Estimate:
 
 NOTHING = Estimate()
 Measured = Annotated[Estimate, "what a row is about"]
+Tested = Annotated[Estimate, "what a row is about, with its p value"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -361,8 +362,11 @@ def fields_of(row: type) -> dict[str, FieldColumns]:
             continue
         # Labels are stored as texts; what they may be is checked as they are read.
         hint = str if get_origin(hints[name]) is Literal else hints[name]
-        before = "" if hint == Measured else f"{name}_"
-        ends = () if hint in COLUMN_KINDS else (f"{before}low", f"{before}high")
+        ends: tuple[str, ...] = ()
+        if hint in (Measured, Tested):
+            ends = ("low", "high", "p") if hint == Tested else ("low", "high")
+        elif hint not in COLUMN_KINDS:
+            ends = (f"{name}_low", f"{name}_high")
         columns[name] = (hint, (name, *ends))
     return columns
 
@@ -383,7 +387,9 @@ def as_columns(row: type, rows: Sequence[Any] | ColumnValues) -> ColumnValues:
         columns: dict[str, list[Any]] = {name: [] for name in declared}
         for name, (hint, names) in fields_of(row).items():
             for row_object in rows:
-                cells = _cells(getattr(row_object, name), hint)
+                value = getattr(row_object, name)
+                # None is an estimate that is not known.
+                cells = (value,) if hint in COLUMN_KINDS else astuple(value or NOTHING)[: len(names)]
                 for column, cell in zip(names, cells, strict=True):
                     columns[column].append(cell)
         return columns
@@ -393,11 +399,3 @@ def as_columns(row: type, rows: Sequence[Any] | ColumnValues) -> ColumnValues:
     if len({len(column) for column in rows.values()}) > 1:
         raise ValueError(f"columns of {row.__name__} differ in length.")
     return rows
-
-
-def _cells(value: Any, hint: Any) -> tuple[Any, ...]:
-    """The values of a field's columns; None is an estimate that is not known."""
-    if hint in COLUMN_KINDS:
-        return (value,)
-    # Value and ends; p has no column.
-    return astuple(value or NOTHING)[:3]

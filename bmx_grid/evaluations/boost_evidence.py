@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bmx_grid.core.ragged import Floats
-from bmx_grid.evaluations.base import NOTHING, Estimate, Measured, SettingNames, SettingRow
+from bmx_grid.evaluations.base import NOTHING, Estimate, SettingNames, SettingRow, Tested
 from bmx_grid.evaluations.gain_estimates import (
     METRIC,
     Contrasts,
@@ -62,6 +62,8 @@ class BoostRow(SettingRow):
     """One row of boosts.parquet: what a boost gains over the metric at a point, on a data set and language pair.
 
     Or, against something else than the metric, its partial correlation with the human scores (`SCORE_AND_TEXT`).
+    p: two-sided, of no gain, by Student's t of the gain over the spread of its resamples, and uncorrected: those of the
+    verdicts are corrected.
     explained: the share of the variance of human scores that is predicted by what a partial correlation is given.
     The interval is that of the bootstrap of a pair's clusters; of several pairs that of `over_pairs`.
     human: the human score that judges, "" for the primary one. n, clusters: segments that it rests on, and clusters of
@@ -76,7 +78,7 @@ class BoostRow(SettingRow):
     boost: str
     against: str
     point: str
-    gain: Measured
+    gain: Tested
     pairs: int
     n: int
     clusters: int

@@ -93,7 +93,7 @@ class BoostEvaluation(OnGrid):
     scores that a data set does not have.
     """
 
-    VERSION: ClassVar[int] = 8  # verdicts by partial correlations, extrapolated; each boost has segments of its own
+    VERSION: ClassVar[int] = 9  # gains with their p; verdicts by partial correlations, extrapolated
     SCOPE: ClassVar[tuple[str, ...]] = OF_SETS
     ROWS: ClassVar[Mapping[str, type]] = {"boosts": BoostRow, "verdicts": Verdict}
 
