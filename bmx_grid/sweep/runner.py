@@ -18,6 +18,7 @@ from bmx_grid.core.errors import BmxError, UnavailableError, component_errors
 from bmx_grid.core.identity import canonical_json
 from bmx_grid.core.servers import UNREAD_ANSWERS
 from bmx_grid.core.terminal import plain_warnings
+from bmx_grid.evaluations.grid_surface import GridEvaluation
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric
 from bmx_grid.models.encoding import truncated
@@ -46,7 +47,7 @@ def run_plan(
     failure. Finished chunks are on disk even if this process is killed.
     """
     cached = [setting for setting in plan.everything if setting.cached]
-    at_once = [part for part in evaluations.values() if part.AS_IT_ENDS]
+    at_once = [part for part in evaluations.values() if isinstance(part, GridEvaluation)]
     cost = 0.0
     for setting in cached:
         cost += sum(part.cost(len(setting.segments)) for part in at_once)
