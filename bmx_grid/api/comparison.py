@@ -25,7 +25,6 @@ from bmx_grid.api.compared_pairs import (
 from bmx_grid.api.frames import NAME, Columns, frame_table, number_column, roles_of, segment_rows
 from bmx_grid.api.inputs import Function, drawn, keyed, listed, one_name
 from bmx_grid.api.kinds import PANDAS
-from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.core.configure import build, convert, load_option
 from bmx_grid.core.errors import ConfigError, DataError, unknown
 from bmx_grid.core.ragged import Floats
@@ -50,6 +49,7 @@ from bmx_grid.measures.paired_tests import compare as significance
 from bmx_grid.measures.resampling import bundled, codes, number_of
 from bmx_grid.measures.system_tests import compare_systems
 from bmx_grid.measures.systems import by_mean, mean
+from bmx_grid.words.attributions import AttributionSet
 from bmx_grid.words.perturbation import Role
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import itertools
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bmx_grid.sweep.outcomes import Outcome
     from bmx_grid.sweep.output import OutputFolder
     from bmx_grid.sweep.results import SettingResult
-    from bmx_grid.sweep.settings import Refused, SweepPlan
+    from bmx_grid.sweep.settings import NotRun, SweepPlan
 
 SETTINGS = "settings.csv"
 LOG = "log.txt"  # what was said
@@ -41,17 +41,21 @@ class Ended:
 
     n_failed: int
     n_done: int = 0
-    failed: tuple[Refused, ...] = ()
+    failed: tuple[NotRun, ...] = ()
     moved: str = ""
 
 
 @dataclass(frozen=True)
 class Ran:
-    """outcomes: of all settings; results: of those with the sweep's own seed; failed: all that have none."""
+    """outcomes: of the settings that ended well; results: of those with the sweep's own seed; failed: all other parts.
+
+    all_ended: whether no setting failed while it ran.
+    """
 
     outcomes: Sequence[Outcome]
     results: Sequence[SettingResult]
-    failed: Sequence[Refused]
+    failed: Sequence[NotRun]
+    all_ended: bool
 
 
 def count_failures(config: Mapping[str, Any]) -> int:
@@ -105,9 +109,8 @@ def _dry_run(sweep: Sweep) -> Ended:
 def _nothing_to_run(plan: SweepPlan) -> Ended:
     """Say why there is no setting; all that was asked for counts as failed."""
     from bmx_grid.report.terminal_lines import failures
-    from bmx_grid.sweep.settings import Refused
 
-    left_out = [Refused(skipped.label, f"left out: {skipped.reason}") for skipped in plan.left_out]
+    left_out = [replace(part, reason=f"left out: {part.reason}") for part in plan.left_out]
     failed = (*plan.failed, *left_out)
     say(failures(failed, "no setting to run; failed or left out"))
     return Ended(len(failed), failed=failed)
@@ -129,12 +132,12 @@ def _run_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start: 
     """Score and evaluate what is planned, and write it; start: of the time that is told."""
     from bmx_grid.core.storage import write_text
     from bmx_grid.report.analysis_files import REPORT
-    from bmx_grid.sweep.settings import Refused
+    from bmx_grid.sweep.settings import NotRun
 
     settings = sweep.settings
     tracker = sweep.tracker
     folder.claim(_usual_files(sweep))  # before hours of work: what cannot be written, or may not
-    failed: Sequence[Refused] = ()
+    failed: Sequence[NotRun] = ()
     try:
         tracker.start(settings.name, sweep.config_text(), settings.output_dir)
         ran = run_settings(sweep)
@@ -142,10 +145,10 @@ def _run_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start: 
         moved = _keep_other(sweep, folder)
         said, written = write(sweep, ran, folder)
     except BaseException as error:
-        tracker.finish([*failed, Refused(settings.name, f"stopped by {type(error).__name__}")], error)
+        tracker.finish([*failed, NotRun("failed", settings.name, f"stopped by {type(error).__name__}")], error)
         raise
     tracker.finish(failed)
-    scored = sum(one.result.spent.n_texts for one in ran.outcomes if one.result is not None)
+    scored = sum(outcome.result.spent.n_texts for outcome in ran.outcomes)
     where = f"{settings.output_dir}/{tracker.where()}"
     page = settings.output_dir / REPORT
     shown = _page_named(page, shown=page in written)
@@ -156,7 +159,7 @@ def _run_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start: 
     log = visible_lines("\n".join([*sweep.log, *tracebacks, ""]))
     write_text(settings.output_dir / LOG, log)  # and tracebacks of what failed
     written.append(settings.output_dir / LOG)
-    if all(outcome.result is not None for outcome in ran.outcomes):
+    if ran.all_ended:
         tracked = tracker.identify_runs(settings.output_dir)
         folder.finish(
             fingerprint,
@@ -182,7 +185,7 @@ def _keep_other(sweep: Sweep, folder: OutputFolder) -> str:
     return sentence
 
 
-def _tracebacks(failed: Sequence[Refused]) -> list[tuple[str, str]]:
+def _tracebacks(failed: Sequence[NotRun]) -> list[tuple[str, str]]:
     """The label and the traceback of each part that failed with an exception of somebody's code."""
     return [(part.label, part.error.details) for part in failed if part.error is not None and part.error.details]
 
@@ -222,11 +225,12 @@ def run_settings(sweep: Sweep) -> Ran:
     from bmx_grid.report.terminal_lines import setting_line
     from bmx_grid.sweep.outcomes import complete
     from bmx_grid.sweep.runner import run_plan
-    from bmx_grid.sweep.settings import Refused
+    from bmx_grid.sweep.settings import NotRun
 
     plan = sweep.plan
     settings = sweep.settings
     outcomes: list[Outcome] = []
+    failed: list[NotRun] = []
     reasons = set[str]()
     n_settings = len(plan.everything)
     scores = plan.n_texts_here > 0
@@ -235,17 +239,20 @@ def run_settings(sweep: Sweep) -> Ran:
             how: Any = {"executor": executor, "stop_on_error": settings.on_error == "stop"}
             drop = progress.drop if scores else lambda n_texts: None  # else settings are counted, all of which end
             for outcome in run_plan(plan, sweep.evaluations, progress=progress.advance, drop=drop, **how):
-                outcomes.append(outcome)
                 if not scores:
                     progress.advance(1)
-                _say(sweep, setting_line(outcome, len(outcomes), n_settings, reasons), progress.say)
-                if outcome.result is not None and outcome.repeated_with is None:
+                n_ended = len(outcomes) + len(failed) + 1
+                _say(sweep, setting_line(outcome, n_ended, n_settings, reasons), progress.say)
+                if isinstance(outcome, NotRun):
+                    failed.append(outcome)
+                    continue
+                outcomes.append(outcome)
+                if outcome.repeated_with is None:
                     sweep.tracker.log(outcome.result)
         with working("comparing metrics and language pairs"):
             once = [outcome for outcome in outcomes if outcome.repeated_with is None]
             results, incomplete = complete(once, sweep.evaluations, executor)
-    failed = [Refused(outcome.label, outcome.reason, outcome.error) for outcome in outcomes if outcome.result is None]
-    return Ran(outcomes, results, [*plan.failed, *failed, *incomplete])
+    return Ran(outcomes, results, [*plan.failed, *failed, *incomplete], all_ended=not failed)
 
 
 def write(sweep: Sweep, ran: Ran, folder: OutputFolder) -> tuple[str, list[Path]]:

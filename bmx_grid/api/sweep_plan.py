@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import typing
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -31,9 +31,8 @@ from bmx_grid.sweep.executors.base import Executor
 from bmx_grid.sweep.outcomes import fingerprint
 from bmx_grid.sweep.output import strip_runtime_keys
 from bmx_grid.sweep.plan import make_plan
-from bmx_grid.sweep.settings import PlanOptions, SweepPlan
+from bmx_grid.sweep.settings import NotRun, PlanOptions, SweepPlan
 from bmx_grid.sweep.tracking import Tracker
-from bmx_grid.words.tags import WordScores
 
 if TYPE_CHECKING:
     from bmx_grid.analysis.finished import AnalysisOptions
@@ -62,6 +61,7 @@ class Settings(PlanOptions):
         return cls(**values)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.limit is not None and self.limit < 1:
             raise ConfigError(f"limit must be at least 1 segment per language pair, or null for all; got {self.limit}.")
         if "/" in self.name or not self.name.strip(". ") or not self.name.isprintable():
@@ -81,14 +81,13 @@ class Settings(PlanOptions):
 class Sweep:
     """A planned sweep and the parts that run it.
 
-    left_out: why evaluations that the data cannot have are left out, by name. config: the whole
-    configuration. log: what was said while it ran.
+    left_out: evaluations that the data cannot have. config: the whole configuration. log: what was said while it ran.
     """
 
     settings: Settings
     plan: SweepPlan
     evaluations: Mapping[str, Evaluation]
-    left_out: Mapping[str, str]
+    left_out: Sequence[NotRun]
     executor: Executor
     tracker: Tracker
     config: Mapping[str, Any]
@@ -154,9 +153,8 @@ def plan_sweep(config: Mapping[str, Any]) -> Sweep:
     with asking_nobody(dry=settings.dry_run):
         plan = make_plan(datasets, metrics, explainers, settings)
     _warn_of_labels(plan, evaluations)
-    left_out = _left_out(evaluations, plan)
-    evaluations = {name: evaluation for name, evaluation in evaluations.items() if name not in left_out}
-    return Sweep(settings, plan, evaluations, left_out, executor, tracker, config)
+    applicable, left_out = _applicable(evaluations, plan)
+    return Sweep(settings, plan, applicable, left_out, executor, tracker, config)
 
 
 def _warn_of_labels(plan: SweepPlan, evaluations: Mapping[str, Evaluation]) -> None:
@@ -168,7 +166,7 @@ def _warn_of_labels(plan: SweepPlan, evaluations: Mapping[str, Evaluation]) -> N
     by_power_mean = [name for name, boost in boosts.items() if isinstance(boost, PowerMeanGrid)]
     labelled: dict[str, None] = {}  # explainers, each once and in order
     for setting in plan.settings:
-        words: Mapping[str, WordScores] = setting.slot.told.get("words", {})
+        words = {} if setting.words_of_file is None else setting.words_of_file.words
         if any(scores.are_labels for scores in words.values()):
             labelled[setting.explainer_name] = None
     if by_power_mean and labelled:
@@ -224,20 +222,27 @@ def _grid_among(evaluations: Mapping[str, Evaluation]) -> GridEvaluation | None:
     return next((part for part in evaluations.values() if isinstance(part, GridEvaluation)), None)
 
 
-def _left_out(evaluations: Mapping[str, Evaluation], plan: SweepPlan) -> dict[str, str]:
-    """Why evaluations would write nothing, by name. Raises ConfigError where none is left."""
-    if not plan.settings:
-        return {}
+def _applicable(
+    evaluations: Mapping[str, Evaluation], plan: SweepPlan
+) -> tuple[Mapping[str, Evaluation], list[NotRun]]:
+    """The evaluations that write something, and the others, with reasons. Raises ConfigError if all are left out."""
     settings = plan.settings
+    if not settings:
+        return evaluations, []
     n_metrics = len({setting.metric_name for setting in settings})  # an imported one may stand for many
     n_explainers = len({setting.explainer_name for setting in settings if setting.explainer is not None})
     sets = [setting.segments for setting in settings]
-    reasons = {name: part.inapplicable(n_metrics, n_explainers, sets) for name, part in evaluations.items()}
-    left_out = {name: reason for name, reason in reasons.items() if reason}
-    if len(left_out) == len(evaluations):
-        each = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
+    applicable = dict(evaluations)
+    left_out = []
+    for name, evaluation in evaluations.items():
+        reason = evaluation.inapplicable(n_metrics, n_explainers, sets)
+        if reason:
+            del applicable[name]
+            left_out.append(NotRun("left out", f"evaluation {name}", reason))
+    if not applicable:
+        each = "; ".join(f"{part.label.removeprefix('evaluation ')}: {part.reason}" for part in left_out)
         raise ConfigError(f"evaluation=[{','.join(evaluations)}] would write nothing: {each}. Add grid or levels.")
-    return left_out
+    return applicable, left_out
 
 
 def _text(config: Mapping[str, Any]) -> str:

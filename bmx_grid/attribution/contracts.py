@@ -14,6 +14,7 @@ from bmx_grid.core.identity import canonical_json
 from bmx_grid.core.ragged import Floats
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Cost, Metric
+from bmx_grid.words.attributions import AttributionSet
 from bmx_grid.words.perturbation import ROLES, Item, Plan, Request, Role
 
 if TYPE_CHECKING:
@@ -82,6 +83,30 @@ def fitted_to(metric: Metric, segments: SegmentSet) -> Metric:
     if fitted is not metric:
         check_metric(fitted)
     return fitted
+
+
+def scores_from_file(metric: Metric, segments: SegmentSet) -> AttributionSet | None:
+    """`Metric.given`. Raises ComponentError unless its scores are real numbers, one of each segment."""
+    given = metric.given(segments)
+    if given is not None:
+        real_numbers(metric, "scores of a file", given.base_scores, len(segments))
+        system_scores = list(given.systems.values())
+        real_numbers(metric, "scores of a file", system_scores, len(system_scores))
+    return given
+
+
+def words_from_file(explainer: Explainer, segments: SegmentSet, words: PairWords) -> tuple[Explainer, AttributionSet]:
+    """`Explainer.given`. Raises ComponentError unless there is one attribution per word."""
+    imported = explainer.given(segments, words)
+    if imported is None:
+        raise ComponentError(f"{type(explainer).__name__}.given: expected explanations, got None.")
+    known, explanations = imported
+    check_explainer(known)
+    for role, rows in explanations.by_role.items():
+        n_words = [len(row) for row in explanations.attributed[role]]
+        if rows.lengths.tolist() != n_words:
+            raise ComponentError(f"{known.signature}: given: expected one attribution per word of each {role}.")
+    return known, explanations
 
 
 def plans_of(explainer: Explainer, sides: Sequence[tuple[str, ...]], rngs: Sequence[np.random.Generator]) -> list[Plan]:
