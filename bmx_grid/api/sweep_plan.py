@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import yaml
 
@@ -34,9 +34,6 @@ from bmx_grid.sweep.plan import make_plan
 from bmx_grid.sweep.settings import NotRun, PlanOptions, SweepPlan
 from bmx_grid.sweep.tracking import Tracker
 
-if TYPE_CHECKING:
-    from bmx_grid.analysis.finished import AnalysisOptions
-
 MAX_SEEDS = 100
 OF_THE_SWEEP = ("scores", "settings", "ceilings", "seeds")  # tables that no evaluation writes
 
@@ -52,13 +49,6 @@ class Settings(PlanOptions):
     analysis: bool
     questions: tuple[str, ...]
     figures: Literal["page", "all"]
-
-    @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Settings:
-        """The settings of a configuration, each converted to its type."""
-        hints = typing.get_type_hints(cls)
-        values: dict[str, Any] = {key: convert(config[key], hint, key) for key, hint in hints.items()}
-        return cls(**values)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -81,11 +71,13 @@ class Settings(PlanOptions):
 class Sweep:
     """A planned sweep and the parts that run it.
 
-    left_out: evaluations that the data cannot have. config: the whole configuration. log: what was said while it ran.
+    spec: the (p, w) of the grid and the correlation; None without a grid. left_out: evaluations that the data cannot
+    have. config: the whole configuration. log: what was said while it ran.
     """
 
     settings: Settings
     plan: SweepPlan
+    spec: GridSpec | None
     evaluations: Mapping[str, Evaluation]
     left_out: Sequence[NotRun]
     executor: Executor
@@ -93,29 +85,9 @@ class Sweep:
     config: Mapping[str, Any]
     log: list[str] = field(default_factory=list)
 
-    @property
-    def grid(self) -> GridEvaluation | None:
-        """What the grid is computed with, on which the analysis rests; None without it."""
-        return _grid_among(self.evaluations)
-
-    @property
-    def spec(self) -> GridSpec | None:
-        """The (p, w) of the grid and the correlation; None without a grid."""
-        return None if self.grid is None else self.grid.spec
-
-    def analysis_options(self) -> AnalysisOptions:
-        """How it is analysed, as its folder will say."""
-        from bmx_grid.analysis.finished import options_of
-
-        return options_of(self.config)
-
-    def config_text(self) -> str:
-        """The whole configuration as YAML."""
-        return _text(self.config)
-
     def configuration(self) -> str:
         """SHA-256 of the keys of the configuration that results depend on."""
-        return digest(_text(strip_runtime_keys(self.config)))
+        return digest(config_text(strip_runtime_keys(self.config)))
 
     def fingerprint(self) -> str:
         """SHA-256 of all that the files of this sweep depend on, known before anything is computed."""
@@ -128,7 +100,9 @@ class Sweep:
 
 def plan_sweep(config: Mapping[str, Any]) -> Sweep:
     """The sweep of a configuration. Raises BmxError for mistakes, before anything runs."""
-    settings = Settings.from_config(config)
+    hints = typing.get_type_hints(Settings)
+    values: dict[str, Any] = {key: convert(config[key], hint, key) for key, hint in hints.items()}
+    settings = Settings(**values)
     datasets = build_options(config, "dataset", DatasetReader)
     metrics = build_options(config, "metric", Metric)
     explainers = build_options(config, "explainer", Explainer, least=0)
@@ -154,7 +128,8 @@ def plan_sweep(config: Mapping[str, Any]) -> Sweep:
         plan = make_plan(datasets, metrics, explainers, settings)
     _warn_of_labels(plan, evaluations)
     applicable, left_out = _applicable(evaluations, plan)
-    return Sweep(settings, plan, applicable, left_out, executor, tracker, config)
+    spec = next((part.spec for part in applicable.values() if isinstance(part, GridEvaluation)), None)
+    return Sweep(settings, plan, spec, applicable, left_out, executor, tracker, config)
 
 
 def _warn_of_labels(plan: SweepPlan, evaluations: Mapping[str, Evaluation]) -> None:
@@ -191,8 +166,7 @@ def _check_tables(evaluations: Mapping[str, Evaluation], settings: Settings) -> 
     for table in tables:
         if tables.count(table) > 1:
             raise ConfigError(f"two evaluations, or one and the sweep itself, write the table {table}; leave one out.")
-    grid = _grid_among(evaluations)
-    if settings.seeds and grid is None:
+    if settings.seeds and not any(isinstance(part, GridEvaluation) for part in evaluations.values()):
         raise ConfigError("seeds: they compare gains at points of the grid; add grid to evaluation, or write seeds=[].")
 
 
@@ -203,7 +177,8 @@ def _with_sides(name: str, explainer: Explainer, named: bool, evaluations: Mappi
     """
     reading = [key for key, evaluation in evaluations.items() if evaluation.reads_ground_truth]
     if not named:
-        is_enough = _grid_among(evaluations) is not None and not reading and not explainer.is_given
+        has_grid = any(isinstance(part, GridEvaluation) for part in evaluations.values())
+        is_enough = has_grid and not reading and not explainer.is_given
         return replace(explainer, sides=("hypothesis",)) if is_enough else explainer
     sides = explainer.sides or ()
     if reading and "ground_truth" not in sides:
@@ -216,10 +191,6 @@ def _with_sides(name: str, explainer: Explainer, named: bool, evaluations: Mappi
             f"explainer.{name}.sides=[{','.join(sides)}]: grids and boosts read hypotheses; add hypothesis."
         )
     return explainer
-
-
-def _grid_among(evaluations: Mapping[str, Evaluation]) -> GridEvaluation | None:
-    return next((part for part in evaluations.values() if isinstance(part, GridEvaluation)), None)
 
 
 def _applicable(
@@ -245,7 +216,8 @@ def _applicable(
     return applicable, left_out
 
 
-def _text(config: Mapping[str, Any]) -> str:
+def config_text(config: Mapping[str, Any]) -> str:
+    """A configuration as YAML, without passwords."""
     return yaml.dump(masked(config), Dumper=_Dumper, sort_keys=False, allow_unicode=True)
 
 

@@ -21,6 +21,7 @@ from bmx_grid.attribution.contracts import (
     check_metric,
     fitted_to,
     scores_from_file,
+    warn_of_languages,
     words_from_file,
 )
 from bmx_grid.attribution.explain import (
@@ -31,7 +32,6 @@ from bmx_grid.attribution.explain import (
     item_key,
     word_counts,
 )
-from bmx_grid.attribution.languages import warn_of_languages
 from bmx_grid.attribution.store import slot_of
 from bmx_grid.core.errors import (
     BmxError,
