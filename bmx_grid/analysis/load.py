@@ -85,6 +85,9 @@ def load_table(path: Path) -> GridTable:
         tables: list[str] = []
         if path.is_dir():
             tables = sorted(other.name for other in path.glob("*.parquet"))
+            if (path / "log.txt").is_file() and not tables and not any((path / "tables").glob("*")):
+                log = path / "log.txt"
+                raise DataMissingError(f"{path} holds no results: no setting of its sweep has ended. Read why: {log}")
         there = f" (that folder holds {named(tables)})" if tables else ""
         raise DataMissingError(
             f"there is no results table {file}{there}; give a Parquet or CSV file, or the output folder of a sweep."

@@ -37,6 +37,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import sys
+import warnings
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -77,6 +78,9 @@ READ_FROM_FILES = ("imported", "human")
 ComponentSettings = Mapping[str, Any]  # of --set
 # Of one unpacked file: a few kilobytes of gzip may hold more than the memory.
 MAX_BYTES = 200_000_000
+ARCHIVES = (b"PK\x03\x04", b"PAR1")  # how workbooks and Parquet files begin
+# What the first line of a table holds, by the end of its name.
+SEPARATORS = {".csv": ",;", ".tsv": "\t", ".jsonl": "{"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -358,7 +362,17 @@ def _lines(name: str, encoding: str | None) -> list[str]:
     raw = _standard_input() if name == "-" else read_bytes(Path(name).expanduser())
     if raw.startswith(GZIP):
         raw = gunzip(raw, name, MAX_BYTES, "score it in parts.")
-    return decode_lines(raw, name, encoding, "--encoding=")
+    if raw.startswith(ARCHIVES):
+        raise DataError(f"{name} is a workbook or another archive; save its texts as text, one per line.")
+    lines = decode_lines(raw, name, encoding, "--encoding=")
+    kind = Path(name).suffix.lower()
+    if lines and any(sign in lines[0] for sign in SEPARATORS.get(kind, "")):
+        warnings.warn(
+            f"{name}: each line is scored as one text, with its separators. To score a table: bmx-grid "
+            f"'dataset=[tabular]' 'dataset.tabular.path=\"{name}\"' 'metric=[chrf]' 'explainer=[]'",
+            stacklevel=2,
+        )
+    return lines
 
 
 def _standard_input() -> bytes:

@@ -165,6 +165,9 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> str:
     names = sorted(known)
     closest = _closest(name, names)
     hint = f" Did you mean '{closest}'?" if closest else ""
+    parts = name.split(",")
+    if len(parts) > 1 and all(part in names for part in parts):
+        hint = f" Separate names by blanks: {' '.join(parts)}."
     available = []
     for known_name in names:
         is_sign = not any(map(str.isalnum, known_name))  # it would be lost between the commas
@@ -187,6 +190,9 @@ def close_match(name: str, known: Iterable[str | None]) -> str:
 
 
 def _closest(name: str, known: Sequence[str]) -> str:
-    """The known name that is most like a name; "" where none is half alike."""
+    """The known name that is most like a name, or else the shortest one that holds it; "" if neither exists."""
     matches = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    return matches[0] if matches else ""
+    if matches:
+        return matches[0]
+    holding = [longer for longer in known if len(name) > 2 and name.lower() in longer.lower()]
+    return min(holding, key=len, default="")
