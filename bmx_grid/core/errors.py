@@ -143,8 +143,11 @@ def exception_line(error: BaseException) -> str:
 
 def shown(value: object, most: int = 80) -> str:
     """Any value in one printable line of at most `most` characters, for messages."""
-    text = " ".join(repr(value).split())
-    return _cut(printable(text), most)
+    try:
+        text = repr(value)
+    except Exception:  # the value is a user's: its __repr__ may raise anything
+        text = f"a {type(value).__name__} (it cannot be printed)"
+    return _cut(printable(" ".join(text.split())), most)
 
 
 def _cut(line: str, most: int) -> str:

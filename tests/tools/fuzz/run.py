@@ -33,12 +33,14 @@ os.environ |= {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
 from tools.fuzz import (  # noqa: E402
     archives,
     arguments,
+    calls,
     components,
     models,
     overrides,
     people,
     scores,
     signals,
+    strangers,
     sweeps,
     tables,
     texts,
@@ -52,7 +54,7 @@ WAY_OUT = re.compile(
     r"\b(expect\w*|must|needs|there (are|is)|did you mean|can be|may (be|have)|at (most|least)|is it|instead|one each"
     r"|perhaps|broken line|is outside|a valid|available"
     r"|leave|write|give|get|set|choose|use|add|list|raise|name|names|put|save|download|copy|check|replace|rename|install"
-    r"|run the sweep|delete|correct|keep|score it in|take|close|quote|unpack|pass|shorten|lower|show)\b",
+    r"|run the sweep|delete|correct|keep|score it in|take|close|quote|unpack|pass|shorten|lower|show|call)\b",
     re.IGNORECASE,
 )
 Try = Callable[[], str]  # the refusal, "" where the input was accepted
@@ -140,6 +142,21 @@ def of_components(seed: int, numbers: range, folder: Path) -> Iterator[tuple[int
         shutil.rmtree(own, ignore_errors=True)
 
 
+def of_calls(seed: int, numbers: range, folder: Path) -> Iterator[tuple[int, str, Try]]:
+    """Calls from Python."""
+    for number, (shown, call) in enumerate(calls.inputs(seed, numbers.stop, folder)):
+        if number >= numbers.start:
+            # What an argument is called, or whose it is, differs from message to message.
+            yield number, shown, lambda call=call: _sentence_or_none(call(), [*re.findall(r"\w+", shown), "", ":"])
+
+
+def of_strangers(seed: int, numbers: range, folder: Path) -> Iterator[tuple[int, str, Try]]:
+    """Files of a stranger."""
+    for number, (shown, work) in enumerate(strangers.inputs(seed, numbers.stop, folder)):
+        if number >= numbers.start:
+            yield number, shown, lambda work=work: _sentence_or_none(work(), [""])
+
+
 def of_signals(seed: int, numbers: range, folder: Path) -> Iterator[tuple[int, str, Try]]:
     """Signals to a sweep that starts or scores."""
     for number, (shown, *how) in list(enumerate(signals.inputs(seed, numbers.stop)))[numbers.start :]:
@@ -156,9 +173,11 @@ KINDS = {
     "archives": partial(of_files, archives),
     "scores": partial(of_files, scores),
     "trees": partial(of_files, trees),
+    "strangers": of_strangers,
     "sweeps": partial(of_files, sweeps),
     "arguments": of_arguments,
     "texts": of_texts,
+    "calls": of_calls,
     "components": of_components,
     "models": partial(of_files, models),
     "signals": of_signals,
@@ -214,6 +233,10 @@ def _sentence(said: str, named: list[str], usage: bool = False) -> str:
     if wrong:
         raise AssertionError(f"refused, but {wrong}: {said}")
     return said
+
+
+def _sentence_or_none(said: str, named: list[str]) -> str:
+    return _sentence(said, named) if said else ""
 
 
 def _answer(work: Try) -> tuple[str, str]:
