@@ -115,6 +115,11 @@ def inside(folder: Path, name: str) -> Path:
     return path
 
 
+def below(where: Place, name: str) -> Place:
+    """The place of `name` below another one. Raises StoreError if a link leads out of a folder: see `inside`."""
+    return inside(where, name) if isinstance(where, Path) else where / name
+
+
 def check_place(where: Place) -> None:
     """Try to write a small object, always the same, to an address; a path is not looked at.
 

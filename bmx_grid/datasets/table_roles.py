@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.errors import ConfigError, text_of
 from bmx_grid.datasets.column_roles import recognised
 from bmx_grid.datasets.table_file import TableFile
 from bmx_grid.datasets.table_values import is_gap
@@ -101,9 +101,9 @@ def _fault_of_ids(table: TableFile, roles: Roles) -> str:
     """Why a column cannot be that of ids: it has gaps, or names two outputs alike; "" for ids."""
     key_columns = [roles[role][0] for role in OUTPUT_KEY if role in roles]
     keys = table.take(key_columns)
-    different = set(zip(*(map(str, values) for values in keys.values()), strict=True))
+    different = set(zip(*(map(text_of, values) for values in keys.values()), strict=True))
     ids = keys[roles["id"][0]]
-    has_gaps = any(is_gap(name) or not str(name).strip() for name in ids)
+    has_gaps = any(is_gap(name) or not text_of(name).strip() for name in ids)
     if len(different) == len(table) and not has_gaps:
         return ""
     text_columns = [roles[role][0] for role in ("source", "reference", "hypothesis") if role in roles]
@@ -116,7 +116,7 @@ def _fault_of_ids(table: TableFile, roles: Roles) -> str:
     for row in range(len(table)):
         if all(is_gap(values[row]) for values in used):
             continue
-        if is_gap(ids[row]) or not str(ids[row]).strip():
+        if is_gap(ids[row]) or not text_of(ids[row]).strip():
             return "is empty in a row"
         key = _texts_at(row, columns, key_columns)
         rating = (*key, *_texts_at(row, columns, rater_columns))
@@ -132,4 +132,4 @@ def _fault_of_ids(table: TableFile, roles: Roles) -> str:
 
 def _texts_at(row: int, columns: Mapping[str, Sequence[Any]], names: Sequence[str]) -> tuple[str, ...]:
     # As texts, as JSON may hold lists, which no set can.
-    return tuple(str(columns[name][row]) for name in names)
+    return tuple(text_of(columns[name][row]) for name in names)

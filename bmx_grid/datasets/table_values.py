@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from bmx_grid.core.errors import DataError
+from bmx_grid.core.errors import DataError, text_of
 from bmx_grid.core.wording import visible
 from bmx_grid.datasets.table_file import TableFile
 
@@ -91,4 +91,4 @@ def _cell(table: TableFile, row: int, column: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    return f"{str(value)[:60]!r} ({type(value).__name__})"
+    return f"{text_of(value)[:60]!r} ({type(value).__name__})"

@@ -99,6 +99,21 @@ def test_whole_numbers_of_numpy_are_ids_as_those_of_python_are(frame):
     pd.testing.assert_frame_equal(correlations, pd.DataFrame(expected.correlations), check_dtype=False)
 
 
+class Unprintable:
+    """Raises wherever it is shown."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("no repr")
+
+
+@pytest.mark.parametrize("column", ["seg_id", "system", "ref", "mt", "score", "m1"])
+def test_a_value_that_cannot_be_printed_is_named_by_its_type(column):
+    frame = FRAME.astype({column: object})
+    frame.loc[3, column] = Unprintable()
+    with pytest.raises(BmxError, match=r"row 4: .* a Unprintable \(it cannot be printed\)"):
+        bmx.compare(**{**COMPARED, "frame": frame})
+
+
 def test_ids_that_cannot_be_are_named_by_their_column():
     frame = FRAME.assign(seg_id=IDS + 0.5).drop(columns=["ref", "mt"])
     with pytest.raises(BmxError, match=r"seg_id.*0\.5"):
