@@ -115,6 +115,9 @@ def plain_warnings() -> Iterator[None]:
 
 def say(line: str) -> None:
     """Print lines at once; after the pipe was closed or the disk is full print nothing, and let the work continue."""
+    # Somebody's metric may have closed it.
+    if getattr(sys.stdout, "closed", False):
+        return
     try:
         print(visible_lines(line), flush=True)
     except BrokenPipeError:

@@ -35,8 +35,10 @@ from tools.fuzz import (  # noqa: E402
     arguments,
     calls,
     components,
+    habits,
     models,
     overrides,
+    own_parts,
     people,
     scores,
     signals,
@@ -52,9 +54,9 @@ LENGTH = 1_200
 # What a sentence says when it names the way out: what is expected, what there is, or what to do.
 WAY_OUT = re.compile(
     r"\b(expect\w*|must|needs|there (are|is)|did you mean|can be|may (be|have)|at (most|least)|is it|instead|one each"
-    r"|perhaps|broken line|is outside|a valid|available"
+    r"|perhaps|broken line|is outside|a valid|available|line \d+, in|f\(hypotheses"
     r"|leave|write|give|get|set|choose|use|add|list|raise|name|names|put|save|download|copy|check|replace|rename|install"
-    r"|run the sweep|delete|correct|keep|score it in|take|close|quote|unpack|pass|shorten|lower|show|call)\b",
+    r"|run the sweep|delete|correct|keep|score it in|take|close|quote|unpack|pass|shorten|lower|scale|show|call)\b",
     re.IGNORECASE,
 )
 Try = Callable[[], str]  # the refusal, "" where the input was accepted
@@ -142,19 +144,11 @@ def of_components(seed: int, numbers: range, folder: Path) -> Iterator[tuple[int
         shutil.rmtree(own, ignore_errors=True)
 
 
-def of_calls(seed: int, numbers: range, folder: Path) -> Iterator[tuple[int, str, Try]]:
-    """Calls from Python."""
-    for number, (shown, call) in enumerate(calls.inputs(seed, numbers.stop, folder)):
+def of_work(module, seed: int, numbers: range, folder: Path) -> Iterator[tuple[int, str, Try]]:
+    """What a module makes with the work that tries it, and that knows what must come of it."""
+    for number, (shown, work) in enumerate(module.inputs(seed, numbers.stop, folder)):
         if number >= numbers.start:
-            # What an argument is called, or whose it is, differs from message to message.
-            yield number, shown, lambda call=call: _sentence_or_none(call(), [*re.findall(r"\w+", shown), "", ":"])
-
-
-def of_strangers(seed: int, numbers: range, folder: Path) -> Iterator[tuple[int, str, Try]]:
-    """Files of a stranger."""
-    for number, (shown, work) in enumerate(strangers.inputs(seed, numbers.stop, folder)):
-        if number >= numbers.start:
-            yield number, shown, lambda work=work: _sentence_or_none(work(), [""])
+            yield number, shown, lambda work=work: _sentence_or_none(work())
 
 
 def of_signals(seed: int, numbers: range, folder: Path) -> Iterator[tuple[int, str, Try]]:
@@ -170,14 +164,16 @@ KINDS = {
     "overrides": of_overrides,
     "tables": partial(of_files, tables),
     "people": partial(of_files, people),
+    "habits": partial(of_work, habits),
     "archives": partial(of_files, archives),
     "scores": partial(of_files, scores),
     "trees": partial(of_files, trees),
-    "strangers": of_strangers,
+    "own_parts": partial(of_work, own_parts),
+    "strangers": partial(of_work, strangers),
     "sweeps": partial(of_files, sweeps),
     "arguments": of_arguments,
     "texts": of_texts,
-    "calls": of_calls,
+    "calls": partial(of_work, calls),
     "components": of_components,
     "models": partial(of_files, models),
     "signals": of_signals,
@@ -235,8 +231,8 @@ def _sentence(said: str, named: list[str], usage: bool = False) -> str:
     return said
 
 
-def _sentence_or_none(said: str, named: list[str]) -> str:
-    return _sentence(said, named) if said else ""
+def _sentence_or_none(said: str) -> str:
+    return _sentence(said, [""]) if said else ""
 
 
 def _answer(work: Try) -> tuple[str, str]:
