@@ -43,6 +43,7 @@ from tools.fuzz import (  # noqa: E402
     scores,
     signals,
     strangers,
+    surroundings,
     sweeps,
     tables,
     texts,
@@ -176,6 +177,7 @@ KINDS = {
     "calls": partial(of_work, calls),
     "components": of_components,
     "models": partial(of_files, models),
+    "surroundings": partial(of_work, surroundings),
     "signals": of_signals,
 }
 
