@@ -71,7 +71,7 @@ def _step(rows: Verdicts) -> str:
 
 def _average_is_better(row: ShownVerdict) -> bool:
     """Whether averaging metrics gains more than the boost, with a partial correlation."""
-    if not (row.combined_gain.established and row.combined_partial_r.established):
+    if not (row.combined_gain.significant and row.combined_partial_r.significant):
         return False
     # A gain of the boost counts only where the whole rule found it.
     gain = row.gain.value if row.verdict == HELPS else 0.0

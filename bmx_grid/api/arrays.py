@@ -14,13 +14,14 @@ from numpy.typing import ArrayLike
 from bmx_grid.api.inputs import drawn, one_name, plain_value
 from bmx_grid.api.kinds import PANDAS, FrameKind, plain_series
 from bmx_grid.attribution.explain import Explanation
+from bmx_grid.boosts.power_mean_grid import scores_at
 from bmx_grid.core.configure import convert
 from bmx_grid.core.errors import ConfigError, DataError, shown, unknown
 from bmx_grid.core.ragged import Floats, Ints, Ragged
 from bmx_grid.core.wording import counted, first_line, number, point_in_words
 from bmx_grid.datasets.segments import LARGEST
 from bmx_grid.measures.correlation import FEWEST
-from bmx_grid.measures.grid import GridResult, GridSpec, boosted_scores, compute_grid
+from bmx_grid.measures.grid import GridResult, GridSpec, compute_grid
 
 if TYPE_CHECKING:
     from bmx_grid.evaluations.verdicts import Verdict
@@ -68,8 +69,7 @@ class Boosted:
         if self.p is None:
             return None
         assert self.w is not None
-        sides = (self.ground_truth, self.hypothesis)
-        return boosted_scores(self._spec.aggregation, self._spec.side, self.p, self.w, self.base, *sides)
+        return scores_at(self._spec, self.p, self.w, self.base, self.ground_truth, self.hypothesis)
 
     @functools.cached_property
     def verdict(self) -> Verdict:

@@ -51,7 +51,7 @@ class Estimate:
     p: float = math.nan
 
     @property
-    def established(self) -> bool:
+    def significant(self) -> bool:
         """Whether the interval lies above 0."""
         return self.low > 0
 

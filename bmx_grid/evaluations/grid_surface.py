@@ -9,13 +9,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from bmx_grid.boosts.power_mean_grid import scores_at
 from bmx_grid.core.ragged import Flags, Floats, row_minimum
 from bmx_grid.evaluations.base import OF_PAIRS, ColumnValues, Evaluation, Finished, SettingRow
 from bmx_grid.evaluations.gain_estimates import estimate_gain
 from bmx_grid.evaluations.grid_options import CELLS_PER_SECOND, GridOptions
 from bmx_grid.evaluations.held_out import FOLDS, free_of_each
 from bmx_grid.measures.correlation import correlate, point_that_gains
-from bmx_grid.measures.grid import GridInputs, GridResult, GridSpec, boosted_scores, grid_of, nearest_point
+from bmx_grid.measures.grid import GridInputs, GridResult, GridSpec, grid_of, nearest_point
 from bmx_grid.measures.grid_resampling import GridSample, cross_fit
 
 
@@ -116,7 +117,7 @@ class GridEvaluation(GridOptions, Evaluation):
         if place is not None:
             w = spec.w[place[1]]
             p = spec.p[place[0]]
-            boosted["published"] = scores_at(spec, setting, w, p)
+            boosted["published"] = scores_of_point(spec, setting, w, p)
             points.append(point_row("published", spec, setting, w, p, boosted["published"]))
         boosted["cross_fitted"] = cross_fitted_points(spec, setting, inputs, self.seed)
         # Powers need positive numbers: a text with others was shifted, which the table of scores tells.
@@ -180,13 +181,10 @@ def sample_of(spec: GridSpec, setting: Finished, inputs: GridInputs) -> GridSamp
     )
 
 
-def scores_at(spec: GridSpec, setting: Finished, w: float, p: float) -> Floats:
-    """float64[N] boosted scores of a setting at (w, p); with w = 1 those of the metric alone, whatever p is."""
+def scores_of_point(spec: GridSpec, setting: Finished, w: float, p: float) -> Floats:
+    """float64[N] boosted scores of a setting at (w, p)."""
     scores = setting.scores
-    base = scores.base_scores
-    if w == 1:
-        return base
-    return boosted_scores(spec.aggregation, spec.side, p, w, base, scores.ground_truth, scores.hypothesis)
+    return scores_at(spec, p, w, scores.base_scores, scores.ground_truth, scores.hypothesis)
 
 
 def cross_fitted_points(spec: GridSpec, setting: Finished, inputs: GridInputs, seed: int) -> Floats:
@@ -235,7 +233,7 @@ def chosen_elsewhere(spec: GridSpec, settings: Sequence[Finished]) -> dict[int, 
             w = spec.w[best[1]]
             p = spec.p[best[0]]
         setting = settings[place]
-        boosted = scores_at(spec, setting, w, p)
+        boosted = scores_of_point(spec, setting, w, p)
         chosen[place] = point_row("elsewhere", spec, setting, w, p, boosted), boosted
     return chosen
 

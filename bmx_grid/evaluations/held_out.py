@@ -14,7 +14,7 @@ from bmx_grid.boosts.base import Fit, Fitted, Part
 from bmx_grid.core.identity import digest
 from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.datasets.segments import Segment
-from bmx_grid.measures.correlation import Kind, correlate
+from bmx_grid.measures.correlation import Coefficient, Kind, correlate
 from bmx_grid.measures.grid_resampling import FOLDS_PLACE, to_scale
 from bmx_grid.measures.kernel_ridge import Nuisance, standardise
 from bmx_grid.measures.nuisance import donors
@@ -24,6 +24,7 @@ from bmx_grid.words.statistics import text_statistics
 
 FOLDS = 10
 REASSIGNED_PLACE = 2  # in the seed
+KEPT_CELLS = 2**23  # texts x statistics that are kept: 64 MiB
 TIED_DIGITS = 9  # of score and lengths; closer ones are equal
 # Outputs are compared within sources if so many sources have several, which are at least this share of the segments;
 # within documents if most segments share theirs.
@@ -52,7 +53,7 @@ class Rated:
 
 
 def rated_of(
-    kind: Kind,
+    kind: Coefficient,
     base: Floats,
     human: Floats,
     log_words: Floats,
@@ -106,13 +107,27 @@ def nuisance_of(
     # Rounding must not decide which of two equal inputs is larger.
     core = np.round(np.column_stack(inputs), TIED_DIGITS)
     cluster_codes = codes(clusters)
-    statistics = [text_statistics(rows, cluster_codes) for rows in (*texts, *unread)]
+    statistics = [_statistics_of(rows, cluster_codes) for rows in (*texts, *unread)]
     for rows in unread:
         statistics.append(log_words_of(np.array([len(words) for words in rows])))
     # `column_stack` cannot make an array of no columns.
     columns = np.column_stack([np.empty((len(base), 0)), *statistics])
     group_codes = tuple(codes(names) for names in groups if has_groups(names))
     return Nuisance(core, columns, group_codes, strata)
+
+
+_kept_statistics: dict[str, Floats] = {}
+
+
+def _statistics_of(rows: Sequence[Sequence[str]], clusters: Ints) -> Floats:
+    """`text_statistics`; those of the last texts are kept, for the metrics, explainers and boosts that follow."""
+    key = digest([ascii(rows), clusters.tolist()])
+    if key not in _kept_statistics:
+        _kept_statistics[key] = text_statistics(rows, clusters)
+        # Dictionaries keep their order: the oldest goes first, but never the newest.
+        while len(_kept_statistics) > 1 and sum(kept.size for kept in _kept_statistics.values()) > KEPT_CELLS:
+            del _kept_statistics[next(iter(_kept_statistics))]
+    return _kept_statistics[key]
 
 
 def has_groups(names: NDArray[Any]) -> bool:
@@ -144,7 +159,7 @@ def strata_of(segments: Sequence[Segment], clusters: NDArray[Any], used: Flags) 
     return None
 
 
-def folds_of(kind: Kind, base: Floats, human: Floats, unit: Ints, seed: int) -> Ints:
+def folds_of(kind: Coefficient, base: Floats, human: Floats, unit: Ints, seed: int) -> Ints:
     """int64[n] which of ten folds each segment is in, those of the grid; 0 where nothing is cross-fitted."""
     if number_of(unit) < FEWEST_CLUSTERS or math.isnan(correlate(kind, base, human)):
         return np.zeros(len(base), dtype=np.int64)

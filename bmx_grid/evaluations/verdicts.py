@@ -35,7 +35,7 @@ from bmx_grid.evaluations.boost_evidence import (
 )
 from bmx_grid.evaluations.gain_estimates import METRIC, Key
 from bmx_grid.evaluations.held_out import Rated
-from bmx_grid.measures.correlation import TIE, Kind
+from bmx_grid.measures.correlation import TIE, Coefficient
 from bmx_grid.measures.multiple_tests import holm
 from bmx_grid.measures.resampling import CONFIDENCE, interval_kind
 
@@ -210,16 +210,16 @@ def _labelled(row: Verdict, smallest: float) -> tuple[Label, str]:
     if gain.high < 0 and corrected:
         return HURTS, shown
     # Undefined is not significant.
-    adds = row.partial_r.established and row.partial_r.value > TIE and row.p_partial_holm <= alpha
+    adds = row.partial_r.significant and row.partial_r.value > TIE and row.p_partial_holm <= alpha
     with_partial = f"{shown}, partial r {row.partial_r}"
-    if gain.established and corrected:
+    if gain.significant and corrected:
         if gain.value < smallest:
             return NO_GAIN, f"{shown}: no gain worth having, which begins at {smallest:g}"
         if not adds:
             if row.left < smallest:
                 return CONFOUNDED, f"{with_partial}: a gain of at most {row.left:.4f} is left"
             return OPEN, f"{with_partial}{_correction(row.partial_r, row.p_partial_holm, row.tried)}"
-        if math.isfinite(row.over_metrics.value) and not row.over_metrics.established:
+        if math.isfinite(row.over_metrics.value) and not row.over_metrics.significant:
             return REDUNDANT, f"{with_partial}; given {row.metrics} as well {row.over_metrics}"
         return HELPS, with_partial
     if adds and gain.value >= smallest:
@@ -231,7 +231,7 @@ def _labelled(row: Verdict, smallest: float) -> tuple[Label, str]:
 
 def _correction(estimate: Estimate, p: float, verdicts: int) -> str:
     """Why an estimate whose interval leaves 0 out is not significant; "" for others."""
-    if not (estimate.established or estimate.high < 0):
+    if not (estimate.significant or estimate.high < 0):
         return ""
     return f": not significant after the correction for {counted(verdicts, 'verdict')} ({p_in_words(p)} by Holm)"
 
@@ -314,7 +314,7 @@ def _gain_left(partial_r: float, explained: float) -> float:
     return math.sqrt(without + adds) - math.sqrt(without)
 
 
-def evidence_on(kind: Kind, rated: Rated, scores: Floats, resamples: int, seed: int) -> Verdict:
+def evidence_on(kind: Coefficient, rated: Rated, scores: Floats, resamples: int, seed: int) -> Verdict:
     """The evidence for float64[n] scores that were not chosen on these segments, over the metric's, to be `judged`."""
     gains = contrasts(kind, rated, {("", CROSS_FITTED): scores}, seed)
     nameless = ("", "", "", "")

@@ -9,7 +9,7 @@ from bmx_grid.boosts.base import Part
 from bmx_grid.boosts.power_mean_grid import AtPoint, PowerMeanGrid, PowerRange, best_mixture
 from bmx_grid.core.configure import build, load_option
 from bmx_grid.core.errors import ConfigError, DataError
-from bmx_grid.evaluations.grid_surface import scores_at
+from bmx_grid.evaluations.grid_surface import scores_of_point
 from bmx_grid.measures.aggregation import PRECISION
 from bmx_grid.measures.correlation import correlate_grid
 from bmx_grid.measures.grid import GridSpec, compute_grid
@@ -38,7 +38,10 @@ def test_features_give_the_grid_of_the_evaluation_bit_for_bit(kind, side):
     fitted = boost.fit(kind, [Part(base, features, human, np.arange(40))])
     assert (fitted.w, fitted.p) == (expected.best_w, expected.best_p)
     np.testing.assert_allclose(
-        fitted.scores(base, features), scores_at(spec, setting, fitted.w, fitted.p), rtol=10 * PRECISION, atol=1e-14
+        fitted.scores(base, features),
+        scores_of_point(spec, setting, fitted.w, fitted.p),
+        rtol=10 * PRECISION,
+        atol=1e-14,
     )
 
 
