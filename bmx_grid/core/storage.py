@@ -93,8 +93,7 @@ def place(text: str, key: str = "cache_dir") -> Place:
         return Address(f"{protocol}://{rest.rstrip('/')}")
     if ONE_SLASH.match(text):
         raise ConfigError(f"{key}: {shown(text)} is neither a folder nor an address; write s3://BUCKET/PREFIX.")
-    # Not Path.expanduser, which raises where there is no home.
-    return Path(os.path.expanduser(text))
+    return expanded(text)
 
 
 def inside(folder: Path, name: str) -> Path:
@@ -118,6 +117,27 @@ def inside(folder: Path, name: str) -> Path:
 def below(where: Place, name: str) -> Place:
     """The place of `name` below another one. Raises StoreError if a link leads out of a folder: see `inside`."""
     return inside(where, name) if isinstance(where, Path) else where / name
+
+
+def is_file(path: Path) -> bool:
+    """Whether a file has this name; False also for a name that the file system refuses, as a too long one."""
+    return os.path.isfile(path)
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a folder has this name; False as for `is_file`."""
+    return os.path.isdir(path)
+
+
+def is_there(name: str) -> bool:
+    """Whether a file or a folder has this name, in which ~ is the home folder; False as for `is_file`."""
+    return os.path.exists(expanded(name))
+
+
+def expanded(name: str | os.PathLike[str]) -> Path:
+    """A path in which ~ is the home folder; the ~ of an unknown user stays, and is not found."""
+    # Not Path.expanduser, which raises where there is no home.
+    return Path(os.path.expanduser(name))
 
 
 def check_place(where: Place) -> None:

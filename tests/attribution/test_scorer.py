@@ -46,7 +46,9 @@ def lists(references: Any, hypotheses: Any) -> dict[str, Any]:
         pytest.param(lists(["a"], 5), "hypotheses: expected a list of texts, got 5", id="a number, no list"),
         pytest.param(lists(["a", None], ["b", "c"]), "references: segment 2 is None, not a text", id="no text"),
         pytest.param(lists(["a", "b"], ["c"]), "2 references, 1 hypotheses; every", id="uneven"),
-        pytest.param(lists(["a", Unprintable()], ["b", "c"]), "segment 2 is a Unprintable .it cannot", id="unprintable"),
+        pytest.param(
+            lists(["a", Unprintable()], ["b", "c"]), "segment 2 is a Unprintable .it cannot", id="unprintable"
+        ),
     ],
 )
 def test_texts_that_cannot_be_scored_are_refused_in_one_sentence(texts, message):
@@ -63,7 +65,15 @@ def test_texts_that_cannot_be_scored_are_refused_in_one_sentence(texts, message)
 
 @pytest.mark.parametrize(
     "made",
-    [tuple, np.array, pd.Series, pd.Index, pd.Categorical, pa.array, lambda texts: pa.chunked_array([texts[:1], texts[1:]])],
+    [
+        tuple,
+        np.array,
+        pd.Series,
+        pd.Index,
+        pd.Categorical,
+        pa.array,
+        lambda texts: pa.chunked_array([texts[:1], texts[1:]]),
+    ],
 )
 def test_columns_of_texts_of_any_library_are_scored_as_their_lists(made):
     scorer = bmx_grid.load("chrf", None)

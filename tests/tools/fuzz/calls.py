@@ -351,8 +351,10 @@ def _numbers(table: Any, names: list[str] | None = None) -> Any:
 def _to_pandas(table: Any) -> Any:
     if isinstance(table, pd.DataFrame):
         return table
-    return {name: table[name].to_pylist() if hasattr(table[name], "to_pylist") else table[name].to_list()
-            for name in (table.column_names if hasattr(table, "column_names") else table.columns)}
+    return {
+        name: table[name].to_pylist() if hasattr(table[name], "to_pylist") else table[name].to_list()
+        for name in (table.column_names if hasattr(table, "column_names") else table.columns)
+    }
 
 
 def _same(left: list[Any], right: list[Any]) -> bool:

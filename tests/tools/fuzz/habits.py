@@ -246,7 +246,16 @@ CHANGED: dict[str, tuple[Callable[[Rows], Rows], str]] = {
     "a giant cell": (lambda rows: [{**row, "source": "x " * 700_000} if number < 2 else row for number, row in enumerate(rows)], "either"),
 }  # fmt: skip
 # Something else under the name of a table.
-PLACES = ["a folder", "a circle", "nowhere", "a link", "a pipe with the table", "a device", "a socket", "a link in a folder"]
+PLACES = [
+    "a folder",
+    "a circle",
+    "nowhere",
+    "a link",
+    "a pipe with the table",
+    "a device",
+    "a socket",
+    "a link in a folder",
+]
 
 
 def _placed(kind: str, path: Path, raw: bytes) -> tuple[Path, str]:

@@ -253,7 +253,8 @@ class Odd(DatasetReader):
         """The segments, or what is in their place."""
         texts = [(f"r {number} x", f"h {number} x") for number in range(8)]
         segments = tuple(
-            Segment(str(number), hypothesis, reference=reference) for number, (reference, hypothesis) in enumerate(texts)
+            Segment(str(number), hypothesis, reference=reference)
+            for number, (reference, hypothesis) in enumerate(texts)
         )
         human = np.arange(8, dtype=np.float64) ** 2
         return READS[self.way](segments, human, language_pair)
@@ -290,7 +291,17 @@ READS: dict[str, Callable[[Any, Any, str], Any]] = {
 }  # fmt: skip
 # These are refused; others may have a result.
 REFUSED = (
-    *("raises", "raises OSError", "None", "a list", "no segments", "too few scores", "all NaN", "infinite", "two alike"),
+    *(
+        "raises",
+        "raises OSError",
+        "None",
+        "a list",
+        "no segments",
+        "too few scores",
+        "all NaN",
+        "infinite",
+        "two alike",
+    ),
     *("None for a text", "half a character", "texts as scores"),
 )
 
@@ -315,7 +326,10 @@ def inputs(seed: int, count: int, folder: Path) -> Iterator[tuple[str, Callable[
         if kind == "reader":
             name = rng.choice(list(READS))
             own = folder / str(number)
-            yield f"a data set: {name}", lambda name=name, own=own: _answered(name in REFUSED, lambda: through_reader(name, own))
+            yield (
+                f"a data set: {name}",
+                lambda name=name, own=own: _answered(name in REFUSED, lambda: through_reader(name, own)),
+            )
             continue
         if kind == "shape":
             name = rng.choice(list(SHAPES))
@@ -324,7 +338,9 @@ def inputs(seed: int, count: int, folder: Path) -> Iterator[tuple[str, Callable[
             name = rng.choice(list(KINDS[kind]))
             function, is_metric = KINDS[kind][name], kind == "harmless"
 
-        def work(kind: str = kind, name: str = name, way: str = way, function: Any = function, ok: bool = is_metric) -> str:
+        def work(
+            kind: str = kind, name: str = name, way: str = way, function: Any = function, ok: bool = is_metric
+        ) -> str:
             with _kept():
                 if way not in clean:
                     clean[way] = WAYS[way](plain)

@@ -317,7 +317,21 @@ def _whole(folder: Path) -> Path:
     return whole
 
 
-PATHS = ("../../..", "/etc", "..", ".", "", "a/b", "x" * 400, "a\0b", "\x1b[2J", "..\\..", "~", "${HOME}", "previous/../..")
+PATHS = (
+    "../../..",
+    "/etc",
+    "..",
+    ".",
+    "",
+    "a/b",
+    "x" * 400,
+    "a\0b",
+    "\x1b[2J",
+    "..\\..",
+    "~",
+    "${HOME}",
+    "previous/../..",
+)
 
 
 def _replaced(rng: random.Random, path: Path, place: Place) -> str:
@@ -328,7 +342,9 @@ def _replaced(rng: random.Random, path: Path, place: Place) -> str:
         path.unlink(missing_ok=True)
     path.parent.mkdir(parents=True, exist_ok=True)
     mine = place.outside / "mine.txt"
-    what = rng.choice(["link", "link", "link to a folder", "pipe", "folder", "device", "dangling", "circle", "hard link"])
+    what = rng.choice(
+        ["link", "link", "link to a folder", "pipe", "folder", "device", "dangling", "circle", "hard link"]
+    )
     if what == "link":
         path.symlink_to(mine)
     elif what == "link to a folder":
@@ -494,7 +510,15 @@ def _tracked(rng: random.Random, place: Place, folder: Path) -> tuple[str, Calla
         shown = f"bytes at {at} of {len(raw)}"
     else:
         value = rng.choice(
-            [*_addresses(place), f"{place.outside}", f"file://{place.outside}", "../outside", "mlruns/../../outside", "", None]
+            [
+                *_addresses(place),
+                f"{place.outside}",
+                f"file://{place.outside}",
+                "../outside",
+                "mlruns/../../outside",
+                "",
+                None,
+            ]
         )
         column = rng.choice(["experiments.artifact_location", "runs.artifact_uri", "runs.status", "experiments.name",
                              "runs.lifecycle_stage", "runs.start_time", "alembic_version.version_num"])  # fmt: skip
