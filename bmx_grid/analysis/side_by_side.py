@@ -76,7 +76,7 @@ def side_by_side(
             raise DataMissingError(f"there is no folder {shown(str(folder))}; give the output folder of a sweep.")
     resolved = [folder.resolve() for folder in folders]
     if len(set(resolved)) < len(resolved):
-        raise ConfigError("results: the same folder is given twice.")
+        raise ConfigError("results: the same folder is given twice; give two sweeps, or one alone.")
     names = telling_apart(resolved)
     kind = correlation or _shared_correlation(dict(zip(names, folders, strict=True)))
     runs = {name: _scores(folder) for name, folder in zip(names, folders, strict=True)}

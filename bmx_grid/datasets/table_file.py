@@ -93,7 +93,8 @@ OPTIONAL = ("system", "document", "domain", "rater")
 
 def is_gap(value: Any) -> bool:
     """Whether a cell holds nothing: no value, an empty text or NaN, which pandas writes for either."""
-    return value is None or value == "" or (isinstance(value, float) and math.isnan(value))
+    # By its type first: what an array is equal to is an array.
+    return value is None or (isinstance(value, str) and not value) or (isinstance(value, float) and math.isnan(value))
 
 
 def name_of(value: Any) -> str | None:

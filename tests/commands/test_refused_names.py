@@ -67,3 +67,13 @@ def test_data_sets_of_a_folder_that_is_none_are_missing(folder, capsys):
     for name in NAMES.values():
         assert import_module("bmx_grid.commands.data").main(["list", f"data_dir={name}"]) == 0
         assert "missing" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("word", ["x" * 5000, "a\tb", "\x1b[31m"], ids=["long", "a tab", "an escape"])
+@pytest.mark.parametrize("arguments", [["--level", "{}"], ["--seed", "{}"], ["--nope", "{}"]], ids=" ".join)
+def test_a_mistake_in_arguments_is_one_printable_line(arguments, word, capsys):
+    whole = ["file", "--metrics", "a", *(argument.replace("{}", word) for argument in arguments)]
+    with pytest.raises(SystemExit):
+        import_module("bmx_grid.commands.compare").main(whole)
+    mistake = capsys.readouterr().err.split("error: ")[1].removesuffix("\n")
+    assert mistake.isprintable() and len(mistake) <= 600

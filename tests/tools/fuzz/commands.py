@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tools.fuzz.calls import FRAME
-from tools.fuzz.strangers import commanded
+from tools.fuzz.columns import FRAME
 from tools.fuzz.sweeps import swept
+from tools.fuzz.watched import commanded
 
 PLAIN = ["t.tsv", "--metrics", "m1", "m2", "--human", "score", "--resamples", "40", "--json"]
 VALUES = (

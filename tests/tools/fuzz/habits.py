@@ -35,12 +35,14 @@ from bmx_grid.datasets.base import DatasetReader
 Random = np.random.Generator
 HEADER = ["id", "system", "source", "reference", "hypothesis", "score"]
 TEXTS = [
-    "a plain text", "שלום עולם", "مرحبا", "e\u0301 and é", "👩‍👩‍👧‍👦 😀", "漢字かな", "a" + "\u0300" * 30, "x" * 3000, "=1+1", "@cmd", "+49 30",
+    "a plain text", "שלום עולם", "مرحبا", "e\u0301 and é", "👩‍👩‍👧‍👦 😀", "漢字かな", "a" + "\u0300" * 30,
+    "x" * 3000, "=1+1", "@cmd", "+49 30",
     "<b>bold</b>", "50 % & more", "it's", "a\\nb", "a\u00a0b", "NaN", "null", "None", "0", "true", "-", "…",
 ]  # fmt: skip
 NAMES = [
     "table", "a b", "größe 表", "a=b", "a#b", "50%", "a&b", "it's", 'say "x"', "-x", "--help", "CON", "NUL", "aux.old",
-    "x" * 200, ".hidden", "a,b", "[a]", "{a}", "${HOME}", "$(x)", "~", "a;b", "*", "?", "a\\b", "e\u0301", "😀", "a:b", "'", "a\tb",
+    "x" * 200, ".hidden", "a,b", "[a]", "{a}", "${HOME}", "$(x)", "~", "a;b", "*", "?", "a\\b",
+    "e\u0301", "😀", "a:b", "'", "a\tb",
     "!x", "(a)", "s3:x", "null", "1", "true", "a|b", "@x", "…",
 ]  # fmt: skip
 
@@ -62,7 +64,8 @@ def records(rng: Random) -> Rows:
     """Three sources that two systems translated."""
     return [
         {
-            "id": f"s{number // 2}", "system": "AB"[number % 2], "source": f"{TEXTS[(number // 2) * 7 % len(TEXTS)]} {number // 2}",
+            "id": f"s{number // 2}", "system": "AB"[number % 2],
+            "source": f"{TEXTS[(number // 2) * 7 % len(TEXTS)]} {number // 2}",
             "reference": f"reference {number // 2}", "hypothesis": f"{pick(rng, TEXTS)} {number}",
             "score": float(rng.integers(-400, 400)) / 4,
         }
@@ -155,7 +158,8 @@ PLAIN: dict[str, Callable[[Rows], Made]] = {
     "an encoding that is none": lambda rows: Made(".tsv", tsv(rows).encode(), "refused", {"encoding": "rot13"}),
     "encoding of bytes": lambda rows: Made(".tsv", tsv(rows).encode(), "refused", {"encoding": "base64"}),
     "gz": lambda rows: Made(".tsv.gz", gzip.compress(tsv(rows).encode())),
-    "gz in two": lambda rows: Made(".tsv.gz", gzip.compress(tsv(rows)[:40].encode()) + gzip.compress(tsv(rows)[40:].encode())),
+    "gz in two": lambda rows: Made(
+        ".tsv.gz", gzip.compress(tsv(rows)[:40].encode()) + gzip.compress(tsv(rows)[40:].encode())),
     "gz named tsv": lambda rows: Made(".tsv", gzip.compress(tsv(rows).encode()), "either"),
     "tsv named gz": lambda rows: Made(".tsv.gz", tsv(rows).encode(), "either"),
     "bz2": lambda rows: Made(".tsv.bz2", bz2.compress(tsv(rows).encode()), "either"),
@@ -173,34 +177,41 @@ PLAIN: dict[str, Callable[[Rows], Made]] = {
     "txt": lambda rows: Made(".txt", tsv(rows).encode(), "either"),
     "no suffix": lambda rows: Made("", tsv(rows).encode(), "either"),
     "html": lambda rows: Made(".tsv", b"<!DOCTYPE html><html><body>Sign in</body></html>\n", "refused"),
-    "a pointer of git-lfs": lambda rows: Made(".tsv", b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n", "refused"),
+    "a pointer of git-lfs": lambda rows: Made(
+        ".tsv", b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n", "refused"),
     "json": lambda rows: Made(".json", json.dumps(rows).encode(), "either"),
     "json named jsonl": lambda rows: Made(".jsonl", json.dumps(rows, indent=1).encode(), "refused"),
     "jsonl": lambda rows: Made(".jsonl", jsonl(rows).encode()),
     "jsonl as UTF-8": lambda rows: Made(".jsonl", jsonl(rows, ensure_ascii=False).encode()),
     "jsonl with empty lines": lambda rows: Made(".jsonl", jsonl(rows).replace("\n", "\n\n").encode()),
     "jsonl, keys in another order": lambda rows: Made(".jsonl", jsonl(rows, sort_keys=True).encode()),
-    "jsonl, a key twice": lambda rows: Made(".jsonl", jsonl(rows).replace('"score"', '"score": 5000, "score"', 1).encode(), "either"),
+    "jsonl, a key twice": lambda rows: Made(
+        ".jsonl", jsonl(rows).replace('"score"', '"score": 5000, "score"', 1).encode(), "either"),
     "parquet": lambda rows: Made(".parquet", _parquet(rows)),
-    "parquet, large strings": lambda rows: Made(".parquet", _parquet(rows, source="large_string", hypothesis="dictionary")),
+    "parquet, large strings": lambda rows: Made(
+        ".parquet", _parquet(rows, source="large_string", hypothesis="dictionary")),
     "parquet, float32": lambda rows: Made(".parquet", _parquet(rows, "snappy", score="float32")),
-    "parquet, decimals": lambda rows: Made(".parquet", _parquet(rows, score=__import__("pyarrow").decimal128(10, 3)), "either"),
+    "parquet, decimals": lambda rows: Made(
+        ".parquet", _parquet(rows, score=__import__("pyarrow").decimal128(10, 3)), "either"),
     "parquet named tsv": lambda rows: Made(".tsv", _parquet(rows), "refused"),
     "many columns": lambda rows: Made(".tsv", _columns(rows, 100_000).encode(), "either"),
     "some columns": lambda rows: Made(".tsv", _columns(rows, 3_000).encode()),
     "a score column twice": lambda rows: Made(".tsv", _twice(rows, "score").encode(), "refused"),
     "one that differs by a blank": lambda rows: Made(".tsv", _twice(rows, "score ").encode(), "refused"),
     "one that differs in case": lambda rows: Made(".tsv", _twice(rows, "Score").encode(), "either"),
-    "one that differs in a sign that is not seen": lambda rows: Made(".tsv", _twice(rows, "score\u200b").encode(), "either"),
+    "one that differs in a sign that is not seen": lambda rows: Made(
+        ".tsv", _twice(rows, "score\u200b").encode(), "either"),
     "a column without a name": lambda rows: Made(".tsv", _twice(rows, "").encode(), "either"),
     "a zero byte": lambda rows: Made(".tsv", tsv(rows).replace("reference 1", "refer\0ence 1", 1).encode(), "either"),
     "a DOS end of file": lambda rows: Made(".tsv", (tsv(rows) + "\x1a").encode(), "either"),
     "a short row": lambda rows: Made(".tsv", tsv(rows).replace("\treference 2", "", 1).encode(), "refused"),
     "a long row": lambda rows: Made(".tsv", tsv(rows).replace("reference 2", "reference\t2", 1).encode(), "refused"),
-    "an open quotation mark": lambda rows: Made(".csv", as_csv(rows).replace("reference 1", '"reference 1', 1).encode(), "refused"),
+    "an open quotation mark": lambda rows: Made(
+        ".csv", as_csv(rows).replace("reference 1", '"reference 1', 1).encode(), "refused"),
     "the header alone": lambda rows: Made(".tsv", ("\t".join(HEADER) + "\n").encode(), "refused"),
     "no header": lambda rows: Made(".tsv", tsv(rows).partition("\n")[2].encode(), "refused"),
-    "the header twice": lambda rows: Made(".tsv", (tsv(rows).partition("\n")[0] + "\n" + tsv(rows)).encode(), "refused"),
+    "the header twice": lambda rows: Made(
+        ".tsv", (tsv(rows).partition("\n")[0] + "\n" + tsv(rows)).encode(), "refused"),
     "nothing": lambda rows: Made(".tsv", b"", "refused"),
     "one line of one letter": lambda rows: Made(".csv", b"x\n", "refused"),
 }  # fmt: skip
@@ -241,9 +252,12 @@ CHANGED: dict[str, tuple[Callable[[Rows], Rows], str]] = {
     "no scores at all": (_scores(lambda score: ""), "either"),
     "ids as floats": (lambda rows: [{**row, "id": f"{number // 2}.0"} for number, row in enumerate(rows)], "same"),
     "ids with zeros": (lambda rows: [{**row, "id": f"00{number // 2}"} for number, row in enumerate(rows)], "same"),
-    "one empty id": (lambda rows: [{**row, "id": "" if number == 1 else row["id"]} for number, row in enumerate(rows)], "either"),
-    "an empty text": (lambda rows: [{**row, "hypothesis": ""} if number == 1 else row for number, row in enumerate(rows)], "either"),
-    "a giant cell": (lambda rows: [{**row, "source": "x " * 700_000} if number < 2 else row for number, row in enumerate(rows)], "either"),
+    "one empty id": (lambda rows: [
+        {**row, "id": "" if number == 1 else row["id"]} for number, row in enumerate(rows)], "either"),
+    "an empty text": (lambda rows: [
+        {**row, "hypothesis": ""} if number == 1 else row for number, row in enumerate(rows)], "either"),
+    "a giant cell": (lambda rows: [
+        {**row, "source": "x " * 700_000} if number < 2 else row for number, row in enumerate(rows)], "either"),
 }  # fmt: skip
 # Something else under the name of a table.
 PLACES = [
@@ -354,9 +368,9 @@ def _read(path: Path, made: Made, rows: Rows) -> str:
         # A pipe can be read once, and the command that `data show` prints cannot hold every name.
         is_shown = not is_pipe and not path.is_dir() and "${" not in path.name
         shown = _shown(path, made.settings) if is_shown else ""
-    if is_shown:
-        if shown.startswith("error: ") != bool(said) or (not said and f" {found.total()} segment" not in shown):
-            raise AssertionError(f"data show says {shown[:300]!r}, a sweep {said or found.total()!r}")
+    disagrees = shown.startswith("error: ") != bool(said) or (not said and f" {found.total()} segment" not in shown)
+    if is_shown and disagrees:
+        raise AssertionError(f"data show says {shown[:300]!r}, a sweep {said or found.total()!r}")
     right = Counter(key_of(row["source"], row["reference"], row["hypothesis"], row["score"]) for row in rows)
     if made.expected == "refused" and not said:
         raise AssertionError(f"accepted, which must be refused: {list(found)[:3]!r:.300}")

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from tools.fuzz.calls import FRAME, REFERENCES, TEXTS, Unprintable
+from tools.fuzz.columns import FRAME, REFERENCES, TEXTS, Unprintable
 
 import bmx_grid as bmx
 from bmx_grid.datasets.base import DatasetReader
@@ -99,8 +99,8 @@ HARMLESS: dict[str, Scores] = {
     "warns": _told(lambda: warnings.warn("careful", stacklevel=1)),
     "logs": _told(lambda: logging.getLogger("mine").error("careful")),
     "logs at the root": _told(lambda: logging.error("careful")),
-    "draws from the global generator": _told(lambda: (random.random(), np.random.random())),
-    "seeds the global generator": _told(lambda: (random.seed(0), np.random.seed(0))),
+    "draws from the global generator": _told(lambda: (random.random(), np.random.random())),  # noqa: NPY002
+    "seeds the global generator": _told(lambda: (random.seed(0), np.random.seed(0))),  # noqa: NPY002
     "starts a thread": _told(_thread),
     "changes its lists": _emptied,
     "an array": _changed(np.array),
@@ -141,8 +141,10 @@ WRONG: dict[str, Scores] = {
     "all masked": _changed(lambda scores: np.ma.masked_all(len(scores))),
     "place in the batch": _changed(lambda scores: [score + place for place, score in enumerate(scores)]),
     "size of the batch": _changed(lambda scores: [score + len(scores) for score in scores]),
-    "mean of the batch": _changed(lambda scores: [score - sum(scores) / len(scores) + place * 0.1 for place, score in enumerate(scores)]),
-    "ranks in the batch": _changed(lambda scores: [float(np.argsort(np.argsort(scores))[place]) for place in range(len(scores))]),
+    "mean of the batch": _changed(
+        lambda scores: [score - sum(scores) / len(scores) + place * 0.1 for place, score in enumerate(scores)]),
+    "ranks in the batch": _changed(
+        lambda scores: [float(np.argsort(np.argsort(scores))[place]) for place in range(len(scores))]),
     "exits": _told(lambda: sys.exit(0)),
 }
 RAISED: dict[str, Scores] = {
@@ -153,7 +155,7 @@ RAISED: dict[str, Scores] = {
     "AttributeError": _told(lambda: None.boom),  # type: ignore[attr-defined]
     "TypeError": _told(lambda: len(5)),  # type: ignore[arg-type]
     "UnicodeError": _told(lambda: b"\xff".decode()),
-    "OSError": _told(lambda: open("/nowhere/at/all")),
+    "OSError": _told(lambda: Path("/nowhere/at/all").read_text()),
     "RecursionError": _told(_deep),
     "MemoryError": _told(lambda: _raise(MemoryError())),
     "StopIteration": _told(lambda: next(iter(()))),
@@ -163,7 +165,7 @@ RAISED: dict[str, Scores] = {
     "a warning": _told(lambda: _raise(UserWarning("boom"))),
     "escapes": _told(lambda: _raise(ValueError("\x1b[31mred\x07"))),
     "says much": _told(lambda: _raise(ValueError("x" * 600_000))),
-    "an error of ours": _told(lambda: _raise(bmx.BmxError("boom"))),
+    "an error of ours": _told(lambda: _raise(bmx.BmxError("boom; give it up"))),
     "GeneratorExit": _told(lambda: _raise(GeneratorExit())),
 }
 # A result or a sentence: numbers of these kinds may be scores.
@@ -267,7 +269,7 @@ def _set(segments: Any, human: Any, pair: Any = "de-en", name: Any = "odd") -> S
 READS: dict[str, Callable[[Any, Any, str], Any]] = {
     "nothing": lambda segments, human, pair: _set(segments, human, pair),
     "raises": lambda segments, human, pair: _raise(KeyError("boom")),
-    "raises OSError": lambda segments, human, pair: open("/nowhere/at/all"),
+    "raises OSError": lambda segments, human, pair: Path("/nowhere/at/all").read_text(),
     "None": lambda segments, human, pair: None,
     "a list": lambda segments, human, pair: list(segments),
     "no segments": lambda segments, human, pair: _set((), human[:0], pair),
@@ -282,10 +284,13 @@ READS: dict[str, Callable[[Any, Any, str], Any]] = {
     "another pair": lambda segments, human, pair: _set(segments, human, "cs-en"),
     "another name": lambda segments, human, pair: _set(segments, human, pair, "../x"),
     "two alike": lambda segments, human, pair: _set((*segments[:-1], segments[0]), human, pair),
-    "a text for an id": lambda segments, human, pair: _set((*segments[:-1], Segment(5, "h", reference="r")), human, pair),
-    "None for a text": lambda segments, human, pair: _set((*segments[:-1], Segment("x", None, reference="r")), human, pair),
+    "a text for an id": lambda segments, human, pair: _set(
+        (*segments[:-1], Segment(5, "h", reference="r")), human, pair),
+    "None for a text": lambda segments, human, pair: _set(
+        (*segments[:-1], Segment("x", None, reference="r")), human, pair),
     "no reference": lambda segments, human, pair: _set((*segments[:-1], Segment("x", "h", "s")), human, pair),
-    "half a character": lambda segments, human, pair: _set((*segments[:-1], Segment("x", "\ud83d", reference="r")), human, pair),
+    "half a character": lambda segments, human, pair: _set(
+        (*segments[:-1], Segment("x", "\ud83d", reference="r")), human, pair),
     "an empty text": lambda segments, human, pair: _set((*segments[:-1], Segment("x", "", reference="")), human, pair),
     "one segment": lambda segments, human, pair: _set(segments[:1], human[:1], pair),
 }  # fmt: skip
@@ -308,7 +313,8 @@ REFUSED = (
 
 def through_reader(way: str, folder: Path) -> None:
     run = bmx.run(
-        dataset={"odd": Odd(language_pairs=("de-en",), way=way)}, metric="chrf", explainer="erasure", evaluation=["grid"],
+        dataset={"odd": Odd(language_pairs=("de-en",), way=way)}, metric="chrf", explainer="erasure",
+        evaluation=["grid"],
         grid={"p": {"step": 10}}, executor="sequential", tracking="none", analysis=False, quiet=True,
         output_dir=str(folder / "out"), cache_dir=str(folder / "cache"),
     )  # fmt: skip
@@ -378,7 +384,7 @@ def _kept() -> Iterator[None]:
     """What functions change in this process, put back."""
     environment, folder, limit = dict(os.environ), Path.cwd(), sys.getrecursionlimit()
     errors, out, prec = np.geterr(), sys.stdout, decimal.getcontext().prec
-    states = random.getstate(), np.random.get_state()
+    states = random.getstate(), np.random.get_state()  # noqa: NPY002
     sys.stdout = io.StringIO()
     try:
         with contextlib.redirect_stderr(io.StringIO()):
@@ -392,4 +398,4 @@ def _kept() -> Iterator[None]:
         np.seterr(**errors)
         decimal.getcontext().prec = prec
         random.setstate(states[0])
-        np.random.set_state(states[1])
+        np.random.set_state(states[1])  # noqa: NPY002

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow.parquet as pq
-from tools.fuzz.strangers import SMALL
+from tools.fuzz.watched import SMALL
 
 ROOT = Path(__file__).resolve().parents[3]
 PATIENCE = 55
@@ -100,7 +100,6 @@ SHELL = {
     "a circle": 'ln -s out out; exec "$@"',
     "a pipe in place of out": 'mkfifo out; exec "$@"',
     "a pipe in place of the log": 'mkdir out; mkfifo out/log.txt; exec "$@"',
-    "modules of the same names": 'for m in random json pandas yaml string types; do echo "raise SystemExit(9)" > $m.py; done; exec "$@"',
     "a package of this name": 'mkdir bmx_grid_x configs; echo "limit: x" > configs/config.yaml; exec "$@"',
     "a pyproject and a setup.cfg": 'echo "[" > pyproject.toml; echo "[" > setup.cfg; exec "$@"',
     "a .env": 'echo "BMX_CACHE_DIR=/nowhere" > .env; exec "$@"',
