@@ -119,6 +119,12 @@ def _stamped(rng: random.Random, out: Path) -> str:
     return f"{key} of the stamp is {value!r:.60}"
 
 
+# A few aliases that stand for 9 ** 12 values.
+BOMB = "a0: &a0 [x, x, x]\n" + "".join(
+    f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 9)}]\n" for level in range(1, 13)
+)
+
+
 def _reconfigured(rng: random.Random, out: Path, place: Place) -> str:
     config = out / "config.yaml"
     node = yaml.safe_load(config.read_text())
@@ -127,7 +133,7 @@ def _reconfigured(rng: random.Random, out: Path, place: Place) -> str:
             [
                 f"a: !!python/object/apply:os.system ['touch {place.root / 'RAN'}']\n", "a: &a [*a]\n",
                 "", "[]", "5", "{",
-                "a: &a [x, x, x, x, x, x, x, x]\nb: &b [*a, *a, *a, *a, *a, *a]\nc: [*b, *b, *b, *b, *b]\n" * 1, "\xff",
+BOMB, "[" * 5000, "\xff", "a: [1",
             ]
         )  # fmt: skip
         config.write_text(text)
