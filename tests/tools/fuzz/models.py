@@ -21,7 +21,6 @@ from tiny_models import tiny_roberta
 
 from bmx_grid.core.errors import BmxError
 from bmx_grid.metrics.encoders import BertScore
-from bmx_grid.models.limits import KEYS, OF_TOKENIZER
 from bmx_grid.words.perturbation import Item
 
 # fmt: off
@@ -34,6 +33,9 @@ RAW = [b"", b"[]", b"null", b"1", b"{", b"\xff\xfe", b"[" * 20_000, b'{"a": 1, "
 # fmt: on
 ALSO = ("model",)  # what a refusal may name in place of the folder
 FILES = ("config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors")
+# Keys of config.json and of tokenizer_config.json that hold a limit of tokens.
+KEYS = ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "seq_length", "max_sequence_length")
+OF_TOKENIZER = "model_max_length"
 # Limits that cannot be, and such as do not matter for short texts: (value, whether a tokenizer may have it).
 IMPOSSIBLE: list[Any] = [0, 2, 3, "64", "", "x", True, 1.5, -5, -1.5, [], [64], {}, float("nan")]
 HARMLESS: list[Any] = [64, 64.0, 1000, 10**6, 10**30, None]
