@@ -61,7 +61,7 @@ from bmx_grid.commands.scored_text import (
 )
 from bmx_grid.core.configure import load_option, options
 from bmx_grid.core.errors import ConfigError, DataError
-from bmx_grid.core.storage import read_stream
+from bmx_grid.core.storage import expanded, read_stream
 from bmx_grid.core.terminal import Progress, command, parser
 from bmx_grid.core.wording import counted, named, telling_apart
 from bmx_grid.datasets.archives import GZIP, gunzip
@@ -217,7 +217,7 @@ def _scored(parsed: Namespace, scorer: Scorer, texts_of_files: Mapping[Role, lis
     shown = scorer if parsed.words else scorer.unexplained
     thresholds = None
     if parsed.thresholds is not None:
-        thresholds = (Path(parsed.thresholds).expanduser(), str(parsed.metric))
+        thresholds = (expanded(parsed.thresholds), str(parsed.metric))
         # A mistake is found before anything is scored.
         human_agreement(*thresholds, system_kind(shown), 0.0)
     # All systems at once: they share sources and references, and batches are full.
@@ -255,7 +255,7 @@ def _predictions(parsed: Namespace, settings: ComponentSettings) -> str:
 
     Raises BmxError for every mistake that the user can fix.
     """
-    path = Path(parsed.hypothesis[0]).expanduser()
+    path = expanded(parsed.hypothesis[0])
     outputs = outputs_in(path)
     pairs = {output.language_pair for output in outputs}
     if parsed.language_pair is None and len(pairs) == 1:
@@ -359,7 +359,7 @@ def _texts(parsed: Namespace) -> dict[Role, list[Any]]:
 
 
 def _lines(name: str, encoding: str | None) -> list[str]:
-    raw = _standard_input() if name == "-" else read_bytes(Path(name).expanduser())
+    raw = _standard_input() if name == "-" else read_bytes(expanded(name))
     if raw.startswith(GZIP):
         raw = gunzip(raw, name, MAX_BYTES, "score it in parts.")
     if raw.startswith(ARCHIVES):

@@ -19,7 +19,7 @@ import difflib
 import os
 import sysconfig
 import traceback
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -143,8 +143,16 @@ def exception_line(error: BaseException) -> str:
 
 def shown(value: object, most: int = 80) -> str:
     """Any value in one printable line of at most `most` characters, for messages."""
-    text = " ".join(repr(value).split())
+    text = " ".join(text_of(value, repr).split())
     return _cut(printable(text), most)
+
+
+def text_of(value: object, write: Callable[[object], str] = str) -> str:
+    """Any value as `write` writes it, even one that cannot be printed."""
+    try:
+        return write(value)
+    except Exception:  # the value is a user's: its __repr__ may raise anything
+        return f"a {type(value).__name__} (it cannot be printed)"
 
 
 def _cut(line: str, most: int) -> str:

@@ -18,6 +18,7 @@ import numpy as np
 
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, close_match, unknown
 from bmx_grid.core.identity import RUNTIME, Component, runtime
+from bmx_grid.core.storage import expanded
 from bmx_grid.core.wording import counted
 from bmx_grid.datasets.column_roles import first_few
 from bmx_grid.datasets.lines import Decimal, refuse
@@ -150,7 +151,7 @@ class FromFile(Component):
                 f"{self.KEY}: no file is named; write {self.KEY}.file=FILE, or {self.KEY}.files={{NAME: PATH}} for "
                 "several."
             )
-        path = Path(self.file).expanduser()
+        path = expanded(self.file)
         text = str(path)
         if (path / TREE).is_dir():
             text = f"{path}/{TREE}/{{language_pair}}/{{metric}}.{{level}}.score"
