@@ -6,20 +6,26 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bmx_grid.api.compared import MOST_JUDGED, SHOWN_ESTIMATES, Grouping, Level
+from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.evaluations.base import NOTHING, Finished
 from bmx_grid.evaluations.held_out import nuisance_of, rated_of, strata_of
+from bmx_grid.evaluations.significance import SignificanceEvaluation
 from bmx_grid.evaluations.verdicts import Verdict, evidence_on, judged
 from bmx_grid.measures.correlation import Coefficient, correlate
 from bmx_grid.measures.drawn_units import Unit
 from bmx_grid.measures.kernel_ridge import scattered
-from bmx_grid.measures.resampling import number_of
+from bmx_grid.measures.paired_tests import Alternative
+from bmx_grid.measures.resampling import CONFIDENCE, number_of
 from bmx_grid.words.perturbation import ROLES, Role
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Row = dict[str, Any]
 PairOfMetrics = tuple[str, frozenset[str]]  # language pair, the names of two metrics
@@ -35,11 +41,30 @@ class ComparisonOptions:
     resamples: int
     seed: int
     unit: Unit
+    alternative: Alternative
+    confidence: float
 
     @property
     def draws(self) -> dict[str, Any]:
         """What intervals and tests are drawn by."""
         return {"resamples": self.resamples, "seed": self.seed}
+
+    @property
+    def conclusion(self) -> dict[str, Any]:
+        """What differences are concluded from: draws, side and confidence."""
+        return {**self.draws, "alternative": self.alternative, "confidence": self.confidence}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TestsOfColumns(SignificanceEvaluation):
+    """Tests of columns of scores, of one side as well. Their ranking is that of two-sided tests only."""
+
+    alternative: Alternative = identity("two-sided")
+    confidence: float = identity(CONFIDENCE)
+
+    @property
+    def draws(self) -> dict[str, Any]:
+        return {**super().draws, "alternative": self.alternative, "confidence": self.confidence}
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,3 +190,22 @@ def _judged_rows(used: Flags, items: Ints) -> Ints:
     kept = np.zeros(len(sizes), dtype=np.bool_)
     kept[order[before < MOST_JUDGED]] = True
     return np.flatnonzero(used & kept[items])
+
+
+def in_order(tests: pd.DataFrame, options: ComparisonOptions) -> pd.DataFrame:
+    """Two-sided tests with the better metric in front, those of one side with the metric named first."""
+    tests = tests.assign(alternative=options.alternative)
+    return better_first(tests) if options.alternative == "two-sided" else tests
+
+
+def better_first(tests: pd.DataFrame) -> pd.DataFrame:
+    """Two-sided tests with the better metric of each pair in front, as in the verdicts: no difference is below 0."""
+    turned = tests["difference"] < 0
+    columns = {
+        "compared": tests["compared"].where(~turned, tests["against"]),
+        "against": tests["against"].where(~turned, tests["compared"]),
+        "difference": tests["difference"].abs(),
+        "low": tests["low"].where(~turned, -tests["high"]),
+        "high": tests["high"].where(~turned, -tests["low"]),
+    }
+    return tests.assign(**columns)

@@ -19,6 +19,9 @@ from bmx_grid.api.compared_pairs import (
     Row,
     ScoredColumn,
     ScoredColumns,
+    TestsOfColumns,
+    better_first,
+    in_order,
     metric_pairs,
     verdicts_of,
 )
@@ -39,15 +42,15 @@ from bmx_grid.evaluations.grid_options import GridOptions
 from bmx_grid.evaluations.level_rows import CorrelationRow
 from bmx_grid.evaluations.levels import OF_SYSTEMS, SystemLevel
 from bmx_grid.evaluations.segment_level import CORRELATIONS, segment_correlations, within_sources
-from bmx_grid.evaluations.significance import ALONE, SignificanceEvaluation
+from bmx_grid.evaluations.significance import ALONE
 from bmx_grid.measures.correlation import Coefficient
 from bmx_grid.measures.drawn_units import Unit
 from bmx_grid.measures.grouped import within_groups
 from bmx_grid.measures.multiple_tests import benjamini_hochberg, holm
 from bmx_grid.measures.nuisance import log_words
-from bmx_grid.measures.paired_tests import Comparison, compare_sums
+from bmx_grid.measures.paired_tests import Alternative, Comparison, compare_sums
 from bmx_grid.measures.paired_tests import compare as significance
-from bmx_grid.measures.resampling import bundled, codes, number_of
+from bmx_grid.measures.resampling import CONFIDENCE, bundled, codes, number_of
 from bmx_grid.measures.systems import by_mean, mean
 from bmx_grid.words.perturbation import Role
 
@@ -75,6 +78,8 @@ def compare(
     lengths: str | Sequence[str] = (),
     decimal: Decimal = ".",
     unit: Unit | None = None,
+    alternative: Alternative = "two-sided",
+    confidence: float = CONFIDENCE,
 ) -> Compared:
     """Which metric correlates best with human judgements: correlations, intervals and tests of columns of scores.
 
@@ -98,7 +103,8 @@ def compare(
         lengths: columns of numbers of words, in place of those of the texts, that a verdict controls for. unit: what
         tests at system level swap between the metrics, and their intervals draw: "systems" (the default), or "inputs"
         (clusters of segments) or "both", with systems' scores made anew each time; Deutsch and others (2021) recommend
-        "both".
+        "both". alternative: what p speaks of: that two metrics differ, or that the one named first is better
+        ("greater") or worse ("less"). confidence: of the intervals of differences, 0.9 for 90 %.
     Raises ConfigError for unknown columns, DataError for values that are not scores.
     """
     convert(by, Grouping, "by")
@@ -109,10 +115,14 @@ def compare(
         convert(unit, Unit, "unit")
         if level != "system":
             raise ConfigError(f"unit: {unit!r} is of tests at system level. Add level='system', or leave unit out.")
+    convert(alternative, Alternative, "alternative")
+    if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0 < confidence < 1:
+        raise ConfigError(f"confidence: expected a number between 0 and 1, got {confidence!r}. Write 0.9 for 90 %.")
     human = one_name("human", human, "the name of a column")
     language_pair = one_name("language_pair", language_pair)
     resamples, seed = drawn(resamples, seed, FEWEST_RESAMPLES)
-    options = ComparisonOptions(by, level, statistic, resamples, seed, unit or "systems")
+    conclusion = (alternative, float(confidence))
+    options = ComparisonOptions(by, level, statistic, resamples, seed, unit or "systems", *conclusion)
     table, kind = (frame, PANDAS) if isinstance(frame, TableFile) else frame_table(frame)
     names = listed("metrics", metrics)
     length_columns = listed("lengths", lengths)
@@ -129,11 +139,15 @@ def compare(
     _check_repeated(table, rows.repeated, scores)
     sets = [(rows.segments(NAME, pair), rows_of_pair) for pair, rows_of_pair in rows.by_pair.items()]
     settings = list(_settings(sets, roles, scores, words))
+    if alternative != "two-sided":
+        # A side is that of the metric named first.
+        settings.sort(key=lambda setting: names.index(setting.metric_name))
     frames = _frames(settings, options)
     clusters_of_all = set().union(*(setting.clusters for setting in settings))
     has_lengths = all(setting.log_words is not None for setting in settings)
     n_clusters = len(clusters_of_all)
-    compared = Compared(*frames, level, by, statistic, resamples, seed, roles, n_clusters, has_lengths)
+    counts = (roles, n_clusters, has_lengths)
+    compared = Compared(*frames, level, by, statistic, resamples, seed, *counts, *conclusion)
     return compared.of_kind(kind)
 
 
@@ -144,16 +158,18 @@ def _frames(settings: ScoredColumns, options: ComparisonOptions) -> tuple[pd.Dat
     correlations = pd.concat([_correlations(setting, options) for setting in settings], ignore_index=True)
     grid = build(load_option("evaluation", "grid", options.seed), GridOptions, "grid")
     # Built for tests within groups, too, which it has none of: it checks `resamples`.
-    tests_of_pairs = SignificanceEvaluation(
-        grid=grid, tests=(TEST,), statistics=(options.statistic,), unit=options.unit, **options.draws
+    tests_of_pairs = TestsOfColumns(
+        grid=grid, tests=(TEST,), statistics=(options.statistic,), unit=options.unit, **options.conclusion
     )
     if options.level == "segment" and options.by != "none":
         return correlations, _corrected(pd.DataFrame(_grouped_tests(settings, options)), options), pd.DataFrame()
     tests = _ungrouped_tests(settings, tests_of_pairs)
     # Metrics are tested at both levels.
-    tests = _better_first(tests[tests["level"] == options.level].reset_index(drop=True))
-    verdicts = verdicts_of(settings, options, _better_metrics(tests)) if options.level == "segment" else []
-    return correlations, tests, pd.DataFrame(verdicts)
+    tests = tests[tests["level"] == options.level].reset_index(drop=True)
+    verdicts = []
+    if options.level == "segment":
+        verdicts = verdicts_of(settings, options, _better_metrics(better_first(tests)))
+    return correlations, in_order(tests, options), pd.DataFrame(verdicts)
 
 
 def _corrected(tests: pd.DataFrame, options: ComparisonOptions) -> pd.DataFrame:
@@ -162,7 +178,7 @@ def _corrected(tests: pd.DataFrame, options: ComparisonOptions) -> pd.DataFrame:
     if not len(tests):
         return tests
     p = tests["p"]
-    return _better_first(tests.assign(p_holm=holm(p), p_bh=benjamini_hochberg(p)))
+    return in_order(tests.assign(p_holm=holm(p), p_bh=benjamini_hochberg(p)), options)
 
 
 def _better_metrics(tests: pd.DataFrame) -> dict[PairOfMetrics, str]:
@@ -173,19 +189,6 @@ def _better_metrics(tests: pd.DataFrame) -> dict[PairOfMetrics, str]:
             pair_of_metrics = (row["language_pair"], frozenset((row["compared"], row["against"])))
             better[pair_of_metrics] = row["compared"]
     return better
-
-
-def _better_first(tests: pd.DataFrame) -> pd.DataFrame:
-    """Two-sided tests with the better metric of each pair in front, as in the verdicts: no difference is below 0."""
-    turned = tests["difference"] < 0
-    columns = {
-        "compared": tests["compared"].where(~turned, tests["against"]),
-        "against": tests["against"].where(~turned, tests["compared"]),
-        "difference": tests["difference"].abs(),
-        "low": tests["low"].where(~turned, -tests["high"]),
-        "high": tests["high"].where(~turned, -tests["low"]),
-    }
-    return tests.assign(**columns)
 
 
 def _correlations(setting: ScoredColumn, options: ComparisonOptions) -> pd.DataFrame:
@@ -341,7 +344,7 @@ def _bundles(labels: Sequence[NDArray[np.object_]]) -> list[list[str]]:
     return [pair_labels.tolist() for pair_labels in by_pair]
 
 
-def _ungrouped_tests(settings: ScoredColumns, evaluation: SignificanceEvaluation) -> pd.DataFrame:
+def _ungrouped_tests(settings: ScoredColumns, evaluation: TestsOfColumns) -> pd.DataFrame:
     """The tests of an evaluation, with the language pair and the metric of each row."""
     import pandas as pd
 
@@ -355,7 +358,7 @@ def _ungrouped_tests(settings: ScoredColumns, evaluation: SignificanceEvaluation
 def _grouped_tests(settings: ScoredColumns, options: ComparisonOptions) -> Iterator[Row]:
     """Tests of every two metrics by their correlation within items or systems, on the segments that both scored."""
     statistic = options.statistic
-    draws = options.draws
+    conclusion = options.conclusion
     for left, right in metric_pairs(settings):
         segment_codes = left.codes
         human = left.segments.human_scores
@@ -367,10 +370,10 @@ def _grouped_tests(settings: ScoredColumns, options: ComparisonOptions) -> Itera
             x_items, y_items = within_groups(statistic, scores, human, segment_codes.items)
             _, first_rows = np.unique(segment_codes.items, return_index=True)
             labels = segment_codes.clusters[first_rows]
-            test = compare_sums(by_mean(x_items), by_mean(y_items), mean, labels, **draws)
+            test = compare_sums(by_mean(x_items), by_mean(y_items), mean, labels, **conclusion)
         else:
             groups = segment_codes.systems
-            test = significance(x, y, human, segment_codes.clusters, group=groups, statistic=statistic, **draws)
+            test = significance(x, y, human, segment_codes.clusters, group=groups, statistic=statistic, **conclusion)
         yield _test_row(test, left, right, options)
 
 

@@ -139,6 +139,11 @@ class SignificanceEvaluation(OnGrid):
             if not getattr(self, name):
                 raise ConfigError(f"significance.{name}: choose at least one, or leave significance out of evaluation.")
 
+    @property
+    def draws(self) -> dict[str, Any]:
+        """What the tests of two metrics are drawn by."""
+        return {"resamples": self.resamples, "seed": self.seed}
+
     def inapplicable(self, n_metrics: int, n_explainers: int, sets: Sequence[SegmentSet]) -> str:
         if n_explainers or n_metrics > 1:
             return ""
@@ -282,7 +287,7 @@ class SignificanceEvaluation(OnGrid):
                 scores = compared_scores(setting, row.point, other, row.level, row.statistic)
                 enough = math.ceil(ENOUGH * size / LEVEL)
                 count = min(enough, MOST_REPEATED)
-                drawn: dict[str, Any] = {"resamples": count, "seed": seed, "bootstrap": False}
+                drawn = {**self.draws, "resamples": count, "seed": seed, "bootstrap": False}
                 if row.level == "system" and row.statistic not in AGREEMENTS and row.test != "perm_systems":
                     again = compared_systems(setting, row.point, other, row.statistic, UNITS[row.test], **drawn)
                 else:
@@ -311,7 +316,7 @@ class SignificanceEvaluation(OnGrid):
         """
         scores = compared_scores(setting, point, other, level, statistic)
         by_unit: dict[str, Comparison] = {}
-        drawn: dict[str, Any] = {"resamples": self.resamples, "seed": self.seed}
+        drawn = self.draws
         of_segments = level == "segment" or statistic in AGREEMENTS
         tests: Sequence[str] = self.tests
         if not of_segments:
