@@ -10,7 +10,7 @@ import scipy.stats
 
 import bmx_grid as bmx
 from bmx_grid.commands.compare import main
-from bmx_grid.core.errors import BmxError
+from bmx_grid.core.errors import BmxError, ConfigError
 from bmx_grid.core.wording import number
 from bmx_grid.measures import compare_systems
 from bmx_grid.measures.multiple_tests import holm
@@ -260,3 +260,48 @@ def test_the_scale_of_a_column_changes_no_table(frame, factor, options):
 
     for wanted, found in zip(tables(1, 1), tables(factor, 1 / factor**0.5), strict=True):
         pd.testing.assert_frame_equal(found, wanted, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"by": "item"}, {"by": "system"}, {"level": "system"}, {"level": "system", "unit": "both"}], ids=str
+)
+@pytest.mark.parametrize("statistic", ["pearson", "kendall_c"])
+def test_one_side_is_that_of_the_metric_named_first(frame, options, statistic):
+    """Both sides of one seed: their p add up to 1 and the share of swaps that give the observed difference itself."""
+    german = frame[frame["lp"] == "de-en"]
+    options = {**options, "human": "MQM", "statistic": statistic, "resamples": 200}
+    better, other = METRICS[0], METRICS[1]
+    (usual,) = bmx.compare(german, METRICS, **options).tests.to_dict("records")
+    found = {}
+    for names in ([better, other], [other, better]):
+        for alternative in ("greater", "less"):
+            compared = bmx.compare(german, names, alternative=alternative, confidence=0.5, **options)
+            (row,) = compared.tests.to_dict("records")
+            assert [row["compared"], row["against"]] == names
+            assert row["alternative"] == alternative
+            assert "one-sided" in compared.summary() and "50 % interval" in " ".join(compared.summary().split())
+            assert abs(row["difference"]) == pytest.approx(usual["difference"], abs=1e-12)
+            # equal where few systems leave few values of tau-c
+            narrower = row["high"] - row["low"] < usual["high"] - usual["low"]
+            assert narrower or (statistic == "kendall_c" and "level" in options)
+            found[names[0], alternative] = row["p"]
+    for name in METRICS:
+        assert 1 < found[name, "greater"] + found[name, "less"] <= 2
+    first = usual["compared"]
+    # but for the chance of 200 swaps: 4 standard errors of a difference
+    assert found[first, "greater"] < found[first, "less"] + 4 * np.sqrt(0.25 * 2 / 200)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"alternative": "bigger"}, "alternative"),
+        ({"confidence": 95}, "Write 0.9 for 90 %"),
+        ({"confidence": True}, "Write 0.9 for 90 %"),
+        ({"confidence": float("nan")}, "Write 0.9 for 90 %"),
+    ],
+    ids=["unknown side", "percent", "a flag", "NaN"],
+)
+def test_other_sides_and_levels_are_refused(frame, options, words):
+    with pytest.raises(ConfigError, match=words):
+        bmx.compare(frame[frame["lp"] == "de-en"], METRICS, human="MQM", **options)
