@@ -15,7 +15,8 @@ from bmx_grid.core.identity import identity
 from bmx_grid.datasets.file_source import FileSource
 from bmx_grid.datasets.imported_files import SCORE_ROLES, read_score_file
 from bmx_grid.datasets.scores_of_files import file_rows, file_system_scores
-from bmx_grid.metrics.base import GivenScores, Metric
+from bmx_grid.metrics.base import Metric, scores_digest
+from bmx_grid.words.attributions import AttributionSet
 from bmx_grid.words.perturbation import Item, Role
 
 if TYPE_CHECKING:
@@ -49,9 +50,9 @@ class Imported(FileSource, Metric):
 
     def fitted(self, segments: SegmentSet) -> Imported:
         """This metric with the digest of its scores of these segments as its identity. Raises as `given`."""
-        return dataclasses.replace(self, scores=self.given(segments).digest())
+        return dataclasses.replace(self, scores=scores_digest(self.given(segments)))
 
-    def given(self, segments: SegmentSet) -> GivenScores:
+    def given(self, segments: SegmentSet) -> AttributionSet:
         """The scores of these segments, NaN where the file says that there is none, and of their systems.
 
         Warns of a file in which some segments have none.
@@ -81,7 +82,7 @@ class Imported(FileSource, Metric):
                     "counted.",
                     stacklevel=2,
                 )
-        return GivenScores(by_segment, by_system)
+        return AttributionSet(by_segment, {}, systems=by_system)
 
     def score(self, items: Sequence[Item]) -> NoReturn:
         raise ConfigError(
