@@ -47,7 +47,7 @@ from bmx_grid.measures.correlations_of_resamples import Unit
 from bmx_grid.measures.resampling import bundled, codes, number_of
 from bmx_grid.words.attributions import AttributionSet
 from bmx_grid.words.perturbation import Role
-from bmx_grid.words.statistics import log_words
+from bmx_grid.words.segmentation import log_words
 
 if TYPE_CHECKING:
     import pandas as pd
