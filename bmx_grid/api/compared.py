@@ -55,6 +55,9 @@ AGREEMENT = {
 }
 
 
+TWO_METRICS = (Column("compared", "metric"), Column("against"))
+
+
 @dataclass(frozen=True, eq=False)
 class Compared:
     """Metrics in comparison.
@@ -134,7 +137,7 @@ class Compared:
         """A row per two metrics: the difference with its interval, and the p value of the test."""
         columns = [
             *self._pair,
-            *self._two_metrics,
+            *TWO_METRICS,
             *(Column(name, name, "+.3f") for name in ("difference", "low", "high")),
             Column("p", "p", P_VALUE),
             Column("p_holm", "p holm", P_VALUE, marked="is_marked"),
@@ -162,7 +165,7 @@ class Compared:
         labels = set(self.verdicts["verdict"])
         notes += legend(labels)
         title = self._titled("Does the better metric add anything to the other one's score and the length?")
-        columns = [*self._pair, *self._two_metrics, *estimates, Column("verdict")]
+        columns = [*self._pair, *TWO_METRICS, *estimates, Column("verdict")]
         n_names = len(self._pair) + 2
         return Table.of("verdicts", title, self.verdicts, columns, notes, names=n_names)
 
@@ -187,10 +190,6 @@ class Compared:
         if others or pair == NO_PAIR:
             return title
         return f"{pair}: {title[0].lower()}{title[1:]}"
-
-    @property
-    def _two_metrics(self) -> list[Column]:
-        return [Column("compared", "metric"), Column("against")]
 
     def summary(self, width: int | None = None) -> str:
         """The metrics, best first, with intervals; then the tests of each pair."""

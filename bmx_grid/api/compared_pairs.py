@@ -21,7 +21,7 @@ from bmx_grid.measures.correlation import Coefficient, correlate
 from bmx_grid.measures.correlations_of_resamples import Unit
 from bmx_grid.measures.grouped import within_groups
 from bmx_grid.measures.kernel_ridge import scattered
-from bmx_grid.measures.multiple_tests import benjamini_hochberg, holm, seed_of_repeats, tests_to_repeat
+from bmx_grid.measures.multiple_tests import benjamini_hochberg, holm, seed_of_repeats, select_repeats
 from bmx_grid.measures.paired_tests import Alternative, Comparison, compare_sums
 from bmx_grid.measures.paired_tests import compare as compare_correlations
 from bmx_grid.measures.resampling import number_of
@@ -134,7 +134,7 @@ def tests_of_pairs(pairs: Pairs, comparisons: Sequence[Comparison], options: Com
     Two-sided tests have the better metric in front: no difference is below 0. Those of one side have the metric that
     was named first.
     All tests of a family are one, over all language pairs: without those that are undefined, and with more resamples if
-    it is a large one (`tests_to_repeat`).
+    it is a large one (`select_repeats`).
     """
     import pandas as pd
 
@@ -169,7 +169,7 @@ def tests_of_pairs(pairs: Pairs, comparisons: Sequence[Comparison], options: Com
 
 def _repeat_tests(rows: Sequence[dict[str, Any]], pairs: Pairs, options: ComparisonOptions) -> None:
     """Put the p values of more resamples into the rows of pairs that a large family needs them for."""
-    repeated, count = tests_to_repeat([row["p"] for row in rows], options.resamples)
+    repeated, count = select_repeats([row["p"] for row in rows], options.resamples)
     draws: dict[str, Any] = {"resamples": count, "seed": seed_of_repeats(options.seed)}
     for place in np.flatnonzero(repeated).tolist():
         left, right = pairs[place]

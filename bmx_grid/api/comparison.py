@@ -48,7 +48,7 @@ from bmx_grid.measures.paired_tests import Alternative
 from bmx_grid.measures.resampling import CONFIDENCE, bundled, codes, number_of
 from bmx_grid.words.attributions import AttributionSet
 from bmx_grid.words.perturbation import Role
-from bmx_grid.words.statistics import log_words
+from bmx_grid.words.segmentation import log_words
 
 if TYPE_CHECKING:
     import pandas as pd

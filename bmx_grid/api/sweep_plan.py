@@ -17,8 +17,7 @@ from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
 from bmx_grid.core.configure import build, build_options, check_seed, convert
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import Component, digest
-from bmx_grid.core.secrets import masked
-from bmx_grid.core.servers import asking_nobody
+from bmx_grid.core.secrets import asking_nobody, masked
 from bmx_grid.core.storage import check_place as check_cache
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.evaluations.base import Evaluation

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 CODE = re.compile("[a-z]{2}")  # of ISO 639-1: other names of languages are not compared
 MOST_PAIRS = 8
-NAMES = {"en": "English"}
+LANGUAGE_NAMES = {"en": "English"}
 
 
 def check_metric(metric: Metric) -> None:
@@ -276,7 +276,7 @@ def warn_of_languages(read: Iterable[tuple[str, Metric, str]]) -> None:
                 known.setdefault(name, set()).update(metric.known_languages(role) or ())
     names: dict[tuple[str, str], list[str]] = {}  # by what is said of them
     for name, language_pairs in pairs.items():
-        languages = ", ".join(NAMES.get(code, code) for code in sorted(known[name]))
+        languages = ", ".join(LANGUAGE_NAMES.get(code, code) for code in sorted(known[name]))
         shown_pairs = ", ".join(language_pairs)
         if len(language_pairs) > MOST_PAIRS:
             shown_pairs = counted(len(language_pairs), "language pair")

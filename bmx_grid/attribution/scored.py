@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_SHOWN = 5  # segments that a notebook shows
-LEGEND = "Blue: raises the score; orange, wavy line: lowers it."
+COLOUR_LEGEND = "Blue: raises the score; orange, wavy line: lowers it."
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,7 @@ class Scored:
             for side, values in explanation.attributions.items():
                 words = coloured_words(split_words(explanation.item.text(side)), values)
                 shown.append(f"<p dir='auto'><small>{side}</small> {words}</p>")
-        legend = f"<p>{LEGEND}</p>" if self.explanations else ""
+        legend = f"<p>{COLOUR_LEGEND}</p>" if self.explanations else ""
         heading = f"<p>{html.escape(repr(self))}</p>"
         return "".join([heading, legend, *shown])
 

@@ -35,7 +35,7 @@ from bmx_grid.measures.systems import by_mean, mean
 from bmx_grid.metrics.base import Metric
 from bmx_grid.words.perturbation import Item, Role
 
-PARTS = ("metric", "explainer", "aggregation")  # settings that may be the name of an option
+OPTION_PARTS = ("metric", "explainer", "aggregation")  # settings that may be the name of an option
 OF_THE_MEAN = ("p", "w", "side", "aggregation")  # settings of the boost by p and w
 LANGUAGE_PAIR = re.compile(r"[^\s-]+-[^\s-]+")
 DEFAULT_EXPLAINER = "lime"
@@ -410,10 +410,10 @@ def _set(node: dict[str, Any], key: str, value: Any, seed: int) -> None:
     *parents, last = key.split(".")
     for parent in parents:
         below = node.get(parent)
-        if isinstance(below, str) and parent in PARTS:
+        if isinstance(below, str) and parent in OPTION_PARTS:
             below = load_option(parent, below, seed)
         if not isinstance(below, Mapping):
-            known = [name for name, part in node.items() if name in PARTS or isinstance(part, Mapping)]
+            known = [name for name, part in node.items() if name in OPTION_PARTS or isinstance(part, Mapping)]
             raise ConfigError(f"{key}: {unknown('part', parent, known)}")
         # A copy: what an option holds stays as it is.
         node[parent] = node = dict(below)

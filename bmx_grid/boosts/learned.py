@@ -17,7 +17,7 @@ from bmx_grid.core.ragged import Floats, Ints, Ragged
 from bmx_grid.measures.aggregation import weighted_sum
 from bmx_grid.measures.correlation import Kind, average_ranks, below_one, size_exponent
 from bmx_grid.measures.resampling import codes, number_of
-from bmx_grid.words.statistics import log_words
+from bmx_grid.words.segmentation import log_words
 
 
 @dataclass(frozen=True)

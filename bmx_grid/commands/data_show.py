@@ -18,12 +18,12 @@ from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.column_roles import REQUIRED, Roles, first_few, roles_of_table, usual_columns
 from bmx_grid.datasets.mt_metrics_eval import MtMetricsEval
 from bmx_grid.datasets.segments import SegmentSet, clusters
-from bmx_grid.datasets.span_files import JSONL, NESTED, read_spans, severities, span_format
+from bmx_grid.datasets.span_files import JSONL, NESTED, read_spans, span_format
 from bmx_grid.datasets.table_file import TableFile
 from bmx_grid.datasets.tables import open_table
 from bmx_grid.datasets.tabular import Tabular
 from bmx_grid.words.perturbation import ROLES
-from bmx_grid.words.tags import WEIGHTS
+from bmx_grid.words.tags import WEIGHTS, severities
 
 if TYPE_CHECKING:
     from bmx_grid.core.ragged import Floats

@@ -20,7 +20,7 @@ from typing import Any
 from bmx_grid.core.configure import CONFIGS, allowed_class, targets
 from bmx_grid.core.errors import ConfigError, shown
 from bmx_grid.core.identity import canonical_json
-from bmx_grid.core.servers import ALLOWED, may_be_in_a_file
+from bmx_grid.core.secrets import ALLOWED, may_be_in_a_file
 from bmx_grid.core.storage import place
 
 CACHE_VARIABLE = "BMX_CACHE_DIR"
@@ -55,7 +55,7 @@ KEYS_OF_FILES: Mapping[str, frozenset[str]] = {
         no_candidate errors_are tokens sub_words probabilities seed idf idf_texts
 
         feature side mix p w cap shift penalties boosts grid correlation fixed max_points statistic statistics draws
-        resamples unit smallest_gain sentences top system_score tests error_free_human error_free_least pooled ties
+        resamples smallest_gain sentences top system_score tests unit error_free_human error_free_least pooled ties
     """),
 }
 # Folders of this machine that are written to: a file may name these, but no address.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from bmx_grid.core.errors import DataError
 from bmx_grid.core.wording import first_line, override, visible
-from bmx_grid.datasets.scores_of_files import FromFile
+from bmx_grid.datasets.file_source import FileSource
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,7 +65,7 @@ def comet_rows(lines: Sequence[str], path: Path) -> tuple[pd.DataFrame, bool]:
     return _by_system(systems, keeps_one=True), True
 
 
-def comet_json_rows(path: Path, raw: str, option: FromFile) -> pd.DataFrame:
+def comet_json_rows(path: Path, raw: str, option: FileSource) -> pd.DataFrame:
     """The scores of --to_json, in the order of the sources.
 
     Raises DataError naming file and segment for another layout.

@@ -42,7 +42,6 @@ class Judgements:
     systems: aspect -> system -> published human score of the whole system, where it is no mean of segment scores; an
         aspect that was published for systems only has NaN for every segment. A part of the segments keeps them all.
     of_systems: the aspect that judges systems, where it is not the primary one.
-
     tags: role -> published tags of the words of that side, of all N segments.
 
     Raises DataError for no aspect, an unnamed one, arrays of other shapes, raters or systems of an unknown aspect, tags

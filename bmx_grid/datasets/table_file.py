@@ -193,27 +193,30 @@ def separator_of(lines: Sequence[str]) -> str:
     return best[0]
 
 
-def check_header(rows: Sequence[Sequence[str]], places: Sequence[int], path: str, option: str) -> None:
-    """Check that the first row holds the names of most columns that are in use.
+def header_of(rows: Sequence[Sequence[str]], places: Sequence[int], path: Path, reading: Reading) -> Sequence[str]:
+    """The column names, which the first row holds.
 
     Args:
         rows: the fields of the first rows.
         places: the line that each row ends at.
         path: the file, for messages.
-        option: what sets the lines to skip, as "skip_rows="; "" if nothing does.
+        reading: what can skip lines.
 
     Raises:
-        DataError: the first row is a title.
+        DataError: there is no row, or the first one is a title: most columns that are in use have no name in it.
     """
+    if not rows:
+        raise DataError(f"{path}: the file is empty; the first line must hold the column names.")
     filled = []
     for row in rows[:FIRST_ROWS]:
         filled.append({column for column, value in enumerate(row) if value.strip(INVISIBLE)})
     n_used = len(set().union(*filled))
     # An index that pandas writes has no name, so that one of two columns may lack it.
     if 2 * len(filled[0]) >= n_used:
-        return
+        return rows[0]
     way_out = "delete the lines above the header"
     named = [number for number, columns in enumerate(filled) if 2 * len(columns) >= n_used]
+    option = reading.set_with("skip_rows")
     if option:
         # All lines above the first row that has most columns.
         way_out = f"{way_out}, or skip them: {option}{places[named[0] - 1]}"

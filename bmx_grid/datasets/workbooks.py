@@ -12,7 +12,7 @@ from typing import Any
 from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.core.storage import check_readable
 from bmx_grid.core.wording import counted, first_line, visible
-from bmx_grid.datasets.table_file import FIRST_ROWS, SPLIT, Reading, TableFile, check_header
+from bmx_grid.datasets.table_file import FIRST_ROWS, SPLIT, Reading, TableFile, header_of
 
 # What reading a damaged workbook may raise: openpyxl checks little. SyntaxError is that of XML.
 UNREADABLE = (
@@ -50,8 +50,7 @@ def read_workbook(path: Path, limit: int, reading: Reading) -> TableFile:
     first_rows = []
     for _, cells in rows[:FIRST_ROWS]:
         first_rows.append(["" if value is None else str(value) for value in cells])
-    check_header(first_rows, places, str(path), reading.set_with("skip_rows"))
-    names = first_rows[0]
+    names = header_of(first_rows, places, path, reading)
 
     def column(name: str) -> list[Any]:
         index = names.index(name)

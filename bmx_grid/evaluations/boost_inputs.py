@@ -30,7 +30,7 @@ from bmx_grid.measures.nuisance import NO_DONOR
 from bmx_grid.measures.ordered import without_rounding
 from bmx_grid.measures.resampling import codes
 from bmx_grid.words.perturbation import ROLES
-from bmx_grid.words.statistics import log_words
+from bmx_grid.words.segmentation import log_words
 
 Boosts = Mapping[str, Boost]  # by name
 

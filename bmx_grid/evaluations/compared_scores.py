@@ -18,7 +18,7 @@ from bmx_grid.measures.system_tests import compare_systems
 
 AGREEMENTS = get_args(AgreementStatistic)
 # Agreements that judge systems, though by their segments.
-OF_SYSTEMS = ("pairwise_accuracy", "spa")
+AGREEMENTS_OF_SYSTEMS = ("pairwise_accuracy", "spa")
 # What each permutation test swaps.
 UNITS: Mapping[str, Unit] = {"perm_both": "both", "perm_inputs": "inputs", "perm_systems": "systems"}
 
@@ -108,7 +108,7 @@ def scores_at_level(setting: Finished, point: str, level: str, statistic: str, t
     scores = Scores(
         x=sign * setting.points[point],
         y=sign * setting.scores.base_scores,
-        human=judgements.scores[aspect] if statistic in OF_SYSTEMS else setting.segments.human_scores,
+        human=judgements.scores[aspect] if statistic in AGREEMENTS_OF_SYSTEMS else setting.segments.human_scores,
         cluster=codes.clusters,
         system=codes.systems if several else None,
     )

@@ -19,12 +19,12 @@ from bmx_grid.measures.grid_resampling import FOLDS_PLACE, to_scale
 from bmx_grid.measures.kernel_ridge import Nuisance, standardise
 from bmx_grid.measures.nuisance import donors
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, dealt, number_of
-from bmx_grid.words.statistics import log_words as log_words_of
-from bmx_grid.words.statistics import text_statistics
+from bmx_grid.words.segmentation import log_words as log_words_of
+from bmx_grid.words.segmentation import text_statistics
 
 FOLDS = 10
 REASSIGNED_PLACE = 2  # in the seed
-KEPT_CELLS = 2**23  # texts x statistics that are kept: 64 MiB
+KEPT_TEXT_CELLS = 2**23  # texts x statistics that are kept: 64 MiB
 TIED_DIGITS = 9  # of score and lengths; closer ones are equal
 # Outputs are compared within sources if so many sources have several, which are at least this share of the segments;
 # within documents if most segments share theirs.
@@ -129,7 +129,7 @@ def _statistics_of(rows: Sequence[Sequence[str]], clusters: Ints) -> Floats:
     if key not in _kept_statistics:
         _kept_statistics[key] = text_statistics(rows, clusters)
         # Dictionaries keep their order: the oldest goes first, but never the newest.
-        while len(_kept_statistics) > 1 and sum(kept.size for kept in _kept_statistics.values()) > KEPT_CELLS:
+        while len(_kept_statistics) > 1 and sum(kept.size for kept in _kept_statistics.values()) > KEPT_TEXT_CELLS:
             del _kept_statistics[next(iter(_kept_statistics))]
     return _kept_statistics[key]
 

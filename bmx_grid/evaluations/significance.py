@@ -44,7 +44,7 @@ from bmx_grid.measures.agreement_tests import AgreementStatistic, Scores
 from bmx_grid.measures.correlation import Coefficient, correlate
 from bmx_grid.measures.correlations_of_resamples import Unit
 from bmx_grid.measures.grid_resampling import selection_adjusted
-from bmx_grid.measures.multiple_tests import LEVEL, benjamini_hochberg, holm, seed_of_repeats, tests_to_repeat
+from bmx_grid.measures.multiple_tests import LEVEL, benjamini_hochberg, holm, seed_of_repeats, select_repeats
 from bmx_grid.measures.paired_tests import Comparison, williams
 
 ComparedBy = Literal[Coefficient, AgreementStatistic]
@@ -235,7 +235,7 @@ class SignificanceEvaluation(OnGrid):
     def _refined(
         self, settings: Sequence[Finished], of_rows: Sequence[Finished], rows: Sequence[TestRow]
     ) -> Iterator[TestRow]:
-        """Permutation tests of large families repeated with more resamples (`tests_to_repeat`); other rows as they are.
+        """Permutation tests of large families repeated with more resamples (`select_repeats`); other rows as they are.
 
         of_rows: the setting of each row.
         """
@@ -245,7 +245,7 @@ class SignificanceEvaluation(OnGrid):
                 places_of_families.setdefault(row.family, []).append(place)
         resamples_of: dict[int, int] = {}  # by the place of a repeated row
         for family in places_of_families.values():
-            repeated, count = tests_to_repeat([rows[place].p for place in family], self.resamples)
+            repeated, count = select_repeats([rows[place].p for place in family], self.resamples)
             for place in np.array(family)[repeated].tolist():
                 resamples_of[place] = count
         seed = seed_of_repeats(self.seed)

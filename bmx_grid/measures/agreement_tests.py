@@ -114,15 +114,7 @@ def drawn_agreement(
     n = len(clusters)
     count = number_of(clusters)
     units, unit_of_row = units_of(unit, clusters, systems)
-    cells = n  # of an array, for each resample
-    if statistic == "acc_eq":
-        values = _of_segments(used)
-    else:
-        # every two systems are compared: of 2,000 of them in 4 million cells
-        n_systems = number_of(systems) if used.of_systems is None else len(used.of_systems)
-        cells = max(n, n_systems**2)
-        judge = _order if statistic == "pairwise_accuracy" else _sureness
-        values = _of_systems(used, judge)
+    values, cells = _values_of(statistic, used, number_of(systems))
     unswapped = np.zeros((1, n))
     once = np.ones((1, count))
     first = math.nan
@@ -152,6 +144,18 @@ def drawn_agreement(
         n=n,
         clusters=count,
     )
+
+
+def _values_of(statistic: AgreementStatistic, used: Scores, n_systems: int) -> tuple[Swapped, int]:
+    """The agreement of both metrics after swaps and draws, and the cells of an array for each of them."""
+    n = len(used.cluster)
+    if statistic == "acc_eq":
+        return _of_segments(used), n
+    if used.of_systems is not None:
+        n_systems = len(used.of_systems)
+    judge = _order if statistic == "pairwise_accuracy" else _sureness
+    # every two systems are compared: of 2,000 of them in 4 million cells
+    return _of_systems(used, judge), max(n, n_systems**2)
 
 
 def _in_order(scores: Scores) -> Scores:

@@ -48,7 +48,7 @@ def benjamini_hochberg(p: ArrayLike) -> Floats:
     return adjusted
 
 
-def tests_to_repeat(p: ArrayLike, resamples: int) -> tuple[Flags, int]:
+def select_repeats(p: ArrayLike, resamples: int) -> tuple[Flags, int]:
     """bool[n] which permutation tests of a family are repeated, and with how many resamples.
 
     p: float64[n] of `resamples` each. R resamples show nothing in a large family: 1 / (R + 1) times its size is above

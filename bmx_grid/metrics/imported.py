@@ -12,8 +12,9 @@ import numpy as np
 
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError
 from bmx_grid.core.identity import identity
+from bmx_grid.datasets.file_source import FileSource
 from bmx_grid.datasets.imported_files import SCORE_ROLES, read_score_file
-from bmx_grid.datasets.scores_of_files import FromFile, file_rows, file_system_scores
+from bmx_grid.datasets.scores_of_files import file_rows, file_system_scores
 from bmx_grid.metrics.base import Metric, scores_digest
 from bmx_grid.words.attributions import AttributionSet
 from bmx_grid.words.perturbation import Item, Role
@@ -23,10 +24,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Imported(FromFile, Metric):
+class Imported(FileSource, Metric):
     """Scores of segments, of systems, or of both, read from a file (`datasets.imported_files` says which layouts).
 
-    Fields as of `FromFile`. columns: of score, id, system and language_pair; without one the score takes also that of
+    Fields as of `FileSource`. columns: of score, id, system and language_pair; without one the score takes also that of
     the metric's name: one table may hold several metrics.
     Paths and columns are no identity: `fitted` puts the scores themselves there, as a digest.
     """

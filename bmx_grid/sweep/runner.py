@@ -16,7 +16,7 @@ from bmx_grid.attribution.promises import check_batches
 from bmx_grid.attribution.store import Slot
 from bmx_grid.core.errors import BmxError, UnavailableError, component_errors
 from bmx_grid.core.identity import canonical_json
-from bmx_grid.core.servers import UNREAD_ANSWERS
+from bmx_grid.core.secrets import UNREAD_ANSWERS
 from bmx_grid.core.terminal import plain_warnings
 from bmx_grid.evaluations.grid_surface import GridEvaluation
 from bmx_grid.explainers.base import Explainer

@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 
 from bmx_grid.core.errors import ConfigError, UnavailableError, shown, unknown
 from bmx_grid.core.identity import Component, digest, identity, runtime
-from bmx_grid.core.servers import KEY_VARIABLE, UNREAD_ANSWERS, check_address, is_dry, is_of_this_machine
+from bmx_grid.core.secrets import KEY_VARIABLE, UNREAD_ANSWERS, check_address, is_dry, is_of_this_machine
 from bmx_grid.core.storage import Address, place
 from bmx_grid.guests.judge.client import awaited, limited_client
 from bmx_grid.guests.judge.kept_answers import (
