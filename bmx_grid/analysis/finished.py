@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bmx_grid.analysis.base import NO_SETTINGS, GridTable
 from bmx_grid.analysis.load import load_table, tables_beside
-from bmx_grid.analysis.questions import Analysis, analyse_table, with_others
+from bmx_grid.analysis.questions import Analysis, analyse_table, load_questions
 from bmx_grid.core.configure import build, class_of, convert
 from bmx_grid.core.errors import BmxError, DataError
 from bmx_grid.core.wording import first_line
@@ -21,6 +21,8 @@ from bmx_grid.sweep.output import CONFIG, TABLES, table_path
 
 if TYPE_CHECKING:
     import pandas as pd
+
+EVALUATIONS = "bmx_grid.evaluations."  # their questions are asked of every sweep
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class Results:
             # Options may give points of explainers that this sweep does not have.
             points = {name: point for name, point in self.options.fixed.items() if name in explainers}
         points |= fixed or {}
-        modules = with_others([*self.options.questions, *questions])
+        modules = load_questions([*self.options.questions, *questions])
         return analyse_table(
             self.table, self.frames, modules, select_from=select_from, fixed=points, seed=self.options.seed
         )
@@ -79,6 +81,11 @@ def options_of(config: Mapping[str, Any], origin: str = "") -> AnalysisOptions:
     modules = list(convert(config.get("questions", []), tuple[str, ...], f"{origin}questions"))
     for name, node in convert(config.get("evaluation"), dict[str, Any], f"{origin}evaluation").items():
         where = f"{origin}evaluation.{name}"
+        if isinstance(node, Mapping) and str(node.get("_target_")).startswith(EVALUATIONS):
+            # Known here, and long to import: of these the grid alone says how a sweep is analysed.
+            if "fixed" in node:
+                fixed = convert(node["fixed"], dict[str, Point], f"{where}.fixed")
+            continue
         try:
             evaluation = class_of(node, where)
         except BmxError as error:
@@ -160,7 +167,7 @@ def _importable(modules: Sequence[str]) -> tuple[str, ...]:
     known = []
     for module in modules:
         try:
-            with_others([module])
+            load_questions([module])
         except BmxError as error:
             _not_asked(error)
             continue

@@ -1,6 +1,7 @@
 """The questions of an analysis, in the order they are shown, and their answers; add your own question by one line here.
 
-An evaluation brings the questions that its own tables answer (`Evaluation.QUESTIONS`). One from outside this package is
+A guest's evaluation brings the questions that its own tables answer (`Evaluation.QUESTIONS`): they are loaded if the
+sweep names the evaluation. One from outside this package is
 named by its module, which lies in a package that the environment variable BMX_ALLOWED_PACKAGES names:
 `python -m bmx_grid analyse results=… questions=mypkg.my_question`.
 """
@@ -13,8 +14,7 @@ import json
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, is_dataclass, replace
-from functools import cache
+from dataclasses import dataclass, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +35,6 @@ from bmx_grid.analysis.base import Given, GridTable, Table, WideRow
 from bmx_grid.analysis.gains import overview
 from bmx_grid.analysis.points import chosen_points
 from bmx_grid.analysis.verdict_rows import DECLARED, several_golds, shown_verdicts
-from bmx_grid.core.configure import option_class, options
 from bmx_grid.core.errors import ALLOWED_PACKAGES, ComponentError, ConfigError, component_error, component_errors
 from bmx_grid.core.wording import visible
 from bmx_grid.evaluations.base import NAMES, SettingRow, as_columns
@@ -44,25 +43,23 @@ from bmx_grid.evaluations.boost_evidence import ALL
 if TYPE_CHECKING:
     import pandas as pd
 
+PACKAGE = __name__.partition(".")[0]
 Questions = tuple[Any, ...]  # modules, or any objects with compute and tables
 FIRST: Questions = (answers, marked_words, headline, correlations, placebos)
 OF_GRIDS: Questions = (points, gains, regression, transfer)
 
 
-@cache
-def of_evaluations() -> Questions:
-    """The questions that evaluations bring, of all options there are."""
-    # A dictionary, for each name once in the order of the options.
-    names: dict[str, None] = {}
-    for option in options("evaluation"):
-        evaluation = option_class("evaluation", option)
-        names |= dict.fromkeys(getattr(evaluation, "QUESTIONS", ()))
-    return tuple(map(importlib.import_module, names))
-
-
-def all_questions() -> Questions:
-    """All that are asked by default."""
-    return (*FIRST, *of_evaluations(), *OF_GRIDS)
+# What analysis.json says for guests that the sweep does not name: programs that read it find every key.
+WITHOUT_GUESTS = {
+    "spans": None,
+    "spans_in_words": [],
+    "error_free": None,
+    "undefined_pairs": None,
+    "task_ranking": None,
+    "task_scores": None,
+    "human_ranking": None,
+    "outliers": None,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +69,7 @@ class Analysis(Given):
     The answer to any question is `analysis.ask(MODULE.compute)`.
     """
 
-    questions: Questions = field(default_factory=all_questions)
+    questions: Questions = (*FIRST, *OF_GRIDS)
 
     def tables(self) -> list[Table]:
         """Every table of every question, in their order; of grids the signature is the last note of each."""
@@ -92,8 +89,7 @@ class Analysis(Given):
     @property
     def further_questions(self) -> Questions:
         """Those of other packages."""
-        known = all_questions()
-        return tuple(question for question in self.questions if question not in known)
+        return tuple(question for question in self.questions if not _is_own(question))
 
     def data_frames(self) -> dict[str, pd.DataFrame]:
         """Every table as a DataFrame, by its stem; "settings" has one row per setting."""
@@ -106,13 +102,13 @@ def analyse_table(
     questions: Sequence[Any] | None = None,
     **reading: Any,
 ) -> Analysis:
-    """The analysis of a table by these questions (see with_others).
+    """The analysis of a table by these questions (see load_questions).
 
     frames: the other tables of the sweep, by name (see `Given`); None for a results table alone. questions: None for
-    all. reading: `select_from`, `fixed` and `seed` of `Given`.
+    those of every sweep. reading: `select_from`, `fixed` and `seed` of `Given`.
     Raises ConfigError when points shall be selected from a table that shares settings with the analysed one.
     """
-    asked = all_questions() if questions is None else tuple(questions)
+    asked = load_questions(()) if questions is None else tuple(questions)
     frames = {} if frames is None else frames
     analysis = Analysis(frames, table, questions=asked, **reading)
     if analysis.select_from is not None:
@@ -137,16 +133,23 @@ def answerable(analysis: Analysis) -> tuple[Analysis, list[str]]:
     return replace(analysis, questions=questions), reasons
 
 
-def with_others(modules: Iterable[str]) -> Questions:
-    """The questions of this package and those of the named modules, each once.
+def load_questions(modules: Iterable[str]) -> Questions:
+    """The questions of every sweep and those of the named modules, each once; guests' stand before those of the grid.
 
     Raises ConfigError for a module that is not allowed, not there, or is no question.
     """
-    questions = {question.__name__: question for question in all_questions()}
-    for name in modules:
-        if name not in questions:
-            questions[name] = _imported(name)
-    return tuple(questions.values())
+    questions = {question.__name__: question for question in (*FIRST, *OF_GRIDS)}
+    named = [name for name in dict.fromkeys(modules) if name not in questions]
+    loaded = [_imported(name) for name in named]
+    guests = [question for question in loaded if _is_own(question)]
+    guests.sort(key=lambda question: question.__name__)
+    others = [question for question in loaded if not _is_own(question)]
+    return (*FIRST, *guests, *OF_GRIDS, *others)
+
+
+def _is_own(question: Any) -> bool:
+    """Whether a question is a module of this package."""
+    return question.__name__.partition(".")[0] == PACKAGE
 
 
 def _imported(name: str) -> Any:
@@ -154,7 +157,7 @@ def _imported(name: str) -> Any:
     listed = os.environ.get(ALLOWED_PACKAGES, "").split(",")
     allowed = [package for package in listed if package]
     package, *_ = name.split(".")
-    if package not in allowed:
+    if package not in (PACKAGE, *allowed):
         shown = ", ".join(allowed) or "none"
         raise ConfigError(
             f"questions: '{name}' is outside the packages that may be imported ({shown}). Name "
@@ -247,9 +250,12 @@ def plain(analysis: Analysis) -> Plain:
     values: Plain = {}
     owner: dict[str, str] = {}
     for question in analysis.questions:
+        if question is OF_GRIDS[0]:
+            # Where the keys of guests stand.
+            values = {**values, **WITHOUT_GUESTS, **values}
         for key, value in as_plain(analysis.ask(question.compute)).items():
             # Two questions may give the same number; one must not overwrite another.
-            if key in values and values[key] != value:
+            if key in owner and values[key] != value:
                 raise ConfigError(
                     f"the questions {owner[key]} and {question.__name__} both write '{key}'; rename a key of one."
                 )

@@ -10,11 +10,11 @@ from bmx_grid.analysis.base import Column, Table
 from bmx_grid.analysis.declared_gains import ALPHA
 from bmx_grid.api.kinds import PANDAS, FrameKind
 from bmx_grid.core.wording import P_VALUE, counted, visible
+from bmx_grid.datasets.column_roles import Roles
 from bmx_grid.datasets.segments import NO_PAIR
-from bmx_grid.datasets.table_roles import Roles
 from bmx_grid.evaluations.segment_level import PDP
 from bmx_grid.evaluations.verdicts import legend
-from bmx_grid.measures.correlation import FEWEST, Kind
+from bmx_grid.measures.correlation import FEWEST, Coefficient
 from bmx_grid.report.table import as_text
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Compared:
     verdicts: pd.DataFrame
     level: Level
     grouping: Grouping
-    statistic: Kind
+    statistic: Coefficient
     resamples: int
     seed: int
     columns: Roles

@@ -27,8 +27,7 @@ from bmx_grid.core.configure import CONFIGS, groups, installed_options, load_opt
 from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.file_keys import check_keys_of_files
 from bmx_grid.core.secrets import masked_address, masked_argument
-from bmx_grid.core.wording import option_named, shortened
-from bmx_grid.datasets.column_roles import in_shell
+from bmx_grid.core.wording import in_shell, option_named, shortened
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override

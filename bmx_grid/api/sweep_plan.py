@@ -145,9 +145,9 @@ def plan_sweep(config: Mapping[str, Any]) -> Sweep:
     }
     if settings.analysis:
         from bmx_grid.analysis.finished import options_of
-        from bmx_grid.analysis.questions import with_others
+        from bmx_grid.analysis.questions import load_questions
 
-        with_others(options_of(config).questions)  # imported before anything runs
+        load_questions(options_of(config).questions)  # imported before anything runs
     executor.check()
     if not settings.dry_run:
         check_cache(settings.cache_dir)

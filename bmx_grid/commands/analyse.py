@@ -45,7 +45,7 @@ from typing import Any, Literal
 from bmx_grid.analysis.base import Table
 from bmx_grid.analysis.finished import load_results
 from bmx_grid.analysis.load import load_table
-from bmx_grid.analysis.questions import Analysis, answerable, signature, with_others
+from bmx_grid.analysis.questions import Analysis, answerable, load_questions, signature
 from bmx_grid.api.compose import parse_one
 from bmx_grid.core.configure import convert, folder_path
 from bmx_grid.core.errors import ConfigError, unknown
@@ -150,7 +150,7 @@ def _analyse(path: Path, values: Values, form: Format | None, folder: Path | Non
     if "figures" in values and (folder is None or form is not None):
         raise ConfigError("figures are written below output_dir, beside report.html: give output_dir=DIR, no format.")
     modules = _modules(values.get("questions", ""))
-    with_others(modules)  # imported before anything is read
+    load_questions(modules)  # imported before anything is read
     results = load_results(path)
     fixed = _fixed(values, results.table.factor_levels("explainer"))
     select_from = None

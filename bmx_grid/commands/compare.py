@@ -38,7 +38,8 @@ from bmx_grid.datasets.column_roles import first_few as columns_listed
 from bmx_grid.datasets.segments import NO_PAIR
 from bmx_grid.datasets.table_file import Reading
 from bmx_grid.datasets.tables import open_table
-from bmx_grid.measures.correlation import KINDS
+from bmx_grid.measures.correlation import COEFFICIENTS
+from bmx_grid.measures.drawn_units import Unit
 from bmx_grid.report.terminal_lines import fitted, terminal_width
 
 
@@ -53,8 +54,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--by", choices=get_args(Grouping), default="none", help=groupings)
     levels = "correlate the scores of segments (default), or the systems' means"
     add("--level", choices=get_args(Level), default="segment", help=levels)
-    statistics = "the correlation that tests compare (default: pearson)"
-    add("--statistic", choices=KINDS, default="pearson", help=statistics)
+    statistics = "the correlation that tests compare (default: pearson); kendall is tau-b"
+    add("--statistic", choices=COEFFICIENTS, default="pearson", help=statistics)
+    units = "what tests at system level swap, and intervals draw: whole systems (default), inputs (clusters), both"
+    add("--unit", choices=get_args(Unit), help=units)
     roles = f"columns whose names are not usual, by role: {', '.join(COLUMN_ROLES)}"
     add("--columns", nargs="+", default=[], metavar="ROLE=COLUMN", help=roles)
     add("--lengths", nargs="+", default=[], metavar="COLUMN", help="columns with numbers of words")

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bmx_grid.core.errors import ConfigError, DataError
-from bmx_grid.core.wording import counted, factor_in_words, visible
+from bmx_grid.core.wording import counted, factor_in_words, listed_columns, override, visible
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.datasets.column_roles import REQUIRED, first_few, listed_columns, override, usual_columns
+from bmx_grid.datasets.column_roles import REQUIRED, Roles, first_few, roles_of_table, usual_columns
 from bmx_grid.datasets.mt_metrics_eval import MtMetricsEval
 from bmx_grid.datasets.segments import SegmentSet, clusters
 from bmx_grid.datasets.span_files import JSONL, NESTED, read_spans, severities, span_format
 from bmx_grid.datasets.table_file import TableFile
-from bmx_grid.datasets.table_roles import Roles, roles_of_table
 from bmx_grid.datasets.tables import open_table
 from bmx_grid.datasets.tabular import Tabular
 from bmx_grid.words.perturbation import ROLES
@@ -109,7 +108,10 @@ def _show_pair(segments: SegmentSet, n_clusters: int, limit: int) -> None:
         n_empty = counted(len(empty), "segment")
         print(f"  empty texts in {n_empty}, the first is {visible(empty[0])}")
     for row, segment in enumerate(segments.segments[:limit]):
-        ratings = [f"{name} {_rating(scores[row])}" for name, scores in judgements.scores.items()]
+        ratings = []
+        for name, scores in judgements.scores.items():
+            score = scores[row]
+            ratings.append(f"{name} not rated" if np.isnan(score) else f"{name} {score:g}")
         print(visible(f"  [{segment.name}] {', '.join(ratings)}"))
         for role in ROLES:
             text = getattr(segment, role)
@@ -126,10 +128,6 @@ def _range(scores: Floats) -> str:
     highest = np.nanmax(scores) + 0.0
     mean = np.nanmean(scores)
     return f"{lowest:g} to {highest:g}, mean {mean:.4f}"
-
-
-def _rating(score: float) -> str:
-    return "not rated" if np.isnan(score) else f"{score:g}"
 
 
 def _has_segments(path: Path) -> bool:

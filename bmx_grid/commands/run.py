@@ -119,7 +119,8 @@ def _run_several(lines: Sequence[str], folder: Path | None) -> int:
     status = 0
     for job, config in zip(jobs, configs, strict=True):
         varied = [line for line, texts in zip(job, values, strict=True) if len(texts) > 1]
-        suffix = _suffix(varied)
+        # Without passwords and slashes: it ends the name of a folder.
+        suffix = "".join(f",{masked_address(line.lstrip('+'))}" for line in varied).replace("\\", "").replace("/", "_")
         for key in ("name", "output_dir"):
             config[key] = f"{config[key]}{suffix}"
         try:
@@ -137,12 +138,6 @@ def _status(config: dict[str, Any]) -> int:
     from bmx_grid.api.sweep import count_failures
 
     return 1 if count_failures(config) else 0
-
-
-def _suffix(varied: Sequence[str]) -> str:
-    """The end of a sweep's name and folder: the overrides that vary, without passwords and slashes."""
-    parts = [masked_address(line.lstrip("+")) for line in varied]
-    return "".join(f",{part}" for part in parts).replace("\\", "").replace("/", "_")
 
 
 def _values(line: str) -> list[str]:

@@ -63,7 +63,8 @@ from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.core.storage import read_stream
 from bmx_grid.core.terminal import Progress, command, parser
 from bmx_grid.core.wording import counted, named, telling_apart
-from bmx_grid.datasets.lines import GZIP, check_aligned, decode_lines, gunzip, read_bytes
+from bmx_grid.datasets.archives import GZIP, gunzip
+from bmx_grid.datasets.lines import check_aligned, decode_lines, read_bytes
 from bmx_grid.words.perturbation import ROLES, Role
 
 NONE = "none"  # in place of an explainer: no attributions

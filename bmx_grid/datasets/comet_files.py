@@ -14,8 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from bmx_grid.core.errors import DataError
-from bmx_grid.core.wording import first_line, visible
-from bmx_grid.datasets.column_roles import override
+from bmx_grid.core.wording import first_line, override, visible
 from bmx_grid.datasets.scores_of_files import FromFile
 
 if TYPE_CHECKING:
@@ -102,9 +101,5 @@ def _by_system(rows: Sequence[Mapping[str, Any]], *, keeps_one: bool = False) ->
     frame = pd.DataFrame(list(rows), columns=["system", "value", "place"]).astype(object)
     if frame.system.nunique() == 1 and not keeps_one:
         return frame.drop(columns="system")
-    return frame.assign(system=[_system_of(file) for file in frame.system])
-
-
-def _system_of(file: str) -> str:
-    path = PurePosixPath(file)
-    return path.stem if ENDING.fullmatch(path.suffix) else path.name
+    files = map(PurePosixPath, frame.system)
+    return frame.assign(system=[file.stem if ENDING.fullmatch(file.suffix) else file.name for file in files])

@@ -31,8 +31,8 @@ import numpy as np
 
 from bmx_grid.core.errors import DataError, unknown
 from bmx_grid.core.ragged import Floats
-from bmx_grid.core.wording import counted
-from bmx_grid.datasets.column_roles import first_few, override
+from bmx_grid.core.wording import counted, override
+from bmx_grid.datasets.column_roles import first_few
 from bmx_grid.datasets.comet_files import comet_json_rows, comet_rows, is_comet_text
 from bmx_grid.datasets.lines import (
     HAS_DECIMAL_COMMA,
@@ -47,8 +47,7 @@ from bmx_grid.datasets.lines import (
 )
 from bmx_grid.datasets.mlqe_pe import read_model_scores
 from bmx_grid.datasets.scores_of_files import FromFile, ImportedFile
-from bmx_grid.datasets.table_file import TableFile
-from bmx_grid.datasets.table_values import name_of
+from bmx_grid.datasets.table_file import TableFile, name_of
 from bmx_grid.datasets.tables import TABLE_ENDINGS, open_table
 from bmx_grid.words.perturbation import Role
 
@@ -101,8 +100,7 @@ def read_score_file(path: Path, option: FromFile, pair: str) -> ImportedFile:
 def read_blocks(path: Path, option: FromFile | None = None) -> pd.DataFrame:
     """mt-metrics-eval: the rows `SYSTEM SCORE` of a file, separated by whitespace. option: what names the file, None
     for a data set."""
-    lines = _filled_lines(path)
-    return _listed_scores(path, lines, ["system", "value"], option, separator=None)
+    return _listed_scores(path, _filled_lines(path), ["system", "value"], option, separator=None)
 
 
 def read_word_file(path: Path, option: FromFile) -> ImportedFile:
@@ -133,10 +131,7 @@ def _is_table(name: str) -> bool:
 
 def _lists_tags(lines: Sequence[str]) -> bool:
     """Whether the first row of a submission has the fields of a tag."""
-    if len(lines) <= HEADER:
-        return False
-    fields = lines[HEADER].split("\t")
-    return len(fields) == len(LISTED)
+    return len(lines) > HEADER and len(lines[HEADER].split("\t")) == len(LISTED)
 
 
 def _filled_lines(path: Path) -> list[str]:

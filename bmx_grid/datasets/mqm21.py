@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from bmx_grid.core.identity import identity
+from bmx_grid.datasets.archives import read_archive
 from bmx_grid.datasets.base import Published
-from bmx_grid.datasets.lines import read_archive, read_lines, text_rows
+from bmx_grid.datasets.lines import read_lines, text_rows
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.words.alignment import align
 from bmx_grid.words.perturbation import Role, split_words

@@ -56,7 +56,9 @@ def ratings_of(file: ImportedFile, segments: SegmentSet, option: FromFile) -> Ra
         if place < 0 or spans is None:
             continue
         text = segments.segments[place].hypothesis
-        is_other_text = _is_other_text(row.get("text"), text)
+        marked = row.get("text")
+        # Predictions may have no texts.
+        is_other_text = isinstance(marked, str) and marked != text
         if is_other_text and option.extra == "refuse":
             raise DataError(
                 f"{where}: the text {row['text'][:60]!r} is not that of the segment, {text[:60]!r}; correct it, or "
@@ -92,11 +94,6 @@ def _check_known(segments: SegmentSet, segment_id: Any, system: Any, where: str,
                 f"{where}: the {role} {str(name)[:60]!r} is none of {segments.name}{close_match(str(name), known)}; "
                 f"correct it, or set {option.KEY}.extra=ignore."
             )
-
-
-def _is_other_text(marked: Any, text: str) -> bool:
-    """Whether spans were marked in another text than the segment's. Predictions may have no texts."""
-    return isinstance(marked, str) and marked != text
 
 
 def _after_text(spans: TextSpans, text: str) -> TextSpans:

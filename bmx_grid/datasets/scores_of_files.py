@@ -53,12 +53,6 @@ class ImportedFile:
     is_numbered: bool = False
 
 
-def _as_regex(wild: str) -> str:
-    """The regular expression of a wildcard of a path: *, ?, or a set of signs, where ! excludes."""
-    signs = wild[1:-1].replace("!", "^", 1)
-    return _WILD.get(wild) or f"[{signs}]"
-
-
 def _metric_and_references(stem: str, segments: SegmentSet) -> tuple[str, set[str]]:
     """The name of a metric, and the references that it read: METRIC-REF, METRIC-REF.REF or METRIC-all.
 
@@ -192,7 +186,9 @@ class FromFile(Component):
                 regex += f"(?P={name})" if is_repeated else f"(?P<{name}>[^/]+)"
             elif part["wild"]:
                 globbed += part[0]
-                regex += _as_regex(part[0])
+                # In a set of signs ! excludes.
+                signs = part[0][1:-1].replace("!", "^", 1)
+                regex += _WILD.get(part[0]) or f"[{signs}]"
             else:
                 globbed += part[0]
                 regex += re.escape(part[0])

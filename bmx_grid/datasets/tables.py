@@ -17,11 +17,11 @@ from bmx_grid.core.contents import file_version
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError
 from bmx_grid.core.ragged import Ints
 from bmx_grid.core.wording import counted, shortened, visible
-from bmx_grid.datasets.headers import FIRST_ROWS, check_header, separator_of
-from bmx_grid.datasets.lines import GZIP, decode_lines, gunzip, read_bytes
+from bmx_grid.datasets.archives import GZIP, gunzip
+from bmx_grid.datasets.lines import decode_lines, read_bytes
 from bmx_grid.datasets.nested import Output, columns_of, field_names, field_value, is_nested, outputs_of
 from bmx_grid.datasets.parquet_files import read_parquet
-from bmx_grid.datasets.table_file import PLAIN, SPLIT, Reading, TableFile
+from bmx_grid.datasets.table_file import FIRST_ROWS, PLAIN, SPLIT, Reading, TableFile, check_header, separator_of
 from bmx_grid.datasets.workbooks import read_workbook
 
 TABLE_ENDINGS = (".tsv", ".csv", ".jsonl", ".parquet", ".xlsx")

@@ -13,11 +13,10 @@ from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.identity import IDENTITY, runtime
 from bmx_grid.core.wording import visible
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.datasets.column_roles import REQUIRED
+from bmx_grid.datasets.column_roles import REQUIRED, roles_of_table
 from bmx_grid.datasets.lines import Decimal
 from bmx_grid.datasets.segments import SegmentSet
 from bmx_grid.datasets.table_file import Reading, TableFile
-from bmx_grid.datasets.table_roles import roles_of_table
 from bmx_grid.datasets.table_rows import TableRows, table_rows
 from bmx_grid.datasets.tables import open_table
 from bmx_grid.words.perturbation import INVISIBLE

@@ -12,8 +12,7 @@ from typing import Any
 from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.core.storage import check_readable
 from bmx_grid.core.wording import counted, first_line, visible
-from bmx_grid.datasets.headers import FIRST_ROWS, check_header
-from bmx_grid.datasets.table_file import SPLIT, Reading, TableFile
+from bmx_grid.datasets.table_file import FIRST_ROWS, SPLIT, Reading, TableFile, check_header
 
 # What reading a damaged workbook may raise: openpyxl checks little. SyntaxError is that of XML.
 DAMAGED = (

@@ -20,7 +20,7 @@ from bmx_grid.evaluations.gain_estimates import (
     p_of,
 )
 from bmx_grid.evaluations.held_out import FEWEST_SOURCES, Rated
-from bmx_grid.measures.correlation import Kind
+from bmx_grid.measures.correlation import Coefficient
 from bmx_grid.measures.pairwise import PairedSources
 from bmx_grid.measures.partial_correlation import partial_correlations
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, cluster_mean, codes, number_of, seeded_draws
@@ -93,7 +93,7 @@ class BoostRow(SettingRow):
 
 
 def contrasts(
-    kind: Kind,
+    kind: Coefficient,
     rated: Rated,
     held_out: HeldOutScores,
     seed: int,

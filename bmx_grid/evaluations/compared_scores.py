@@ -14,6 +14,7 @@ from bmx_grid.evaluations.levels import SystemLevel
 from bmx_grid.measures.agreement_tests import AgreementStatistic, Scores, compare_agreement
 from bmx_grid.measures.drawn_units import Unit
 from bmx_grid.measures.paired_tests import Comparison, compare
+from bmx_grid.measures.system_tests import compare_systems
 
 AGREEMENTS = get_args(AgreementStatistic)
 # Agreements that judge systems, though by their segments.
@@ -28,6 +29,25 @@ def compared(scores: Scores, statistic: Any, unit: Unit, **drawn: Any) -> Compar
         return compare_agreement(statistic, scores, unit=unit, **drawn)
     columns = (scores.x, scores.y, scores.human, scores.cluster)
     return compare(*columns, system=scores.system, statistic=statistic, unit=unit, **drawn)
+
+
+def compared_systems(
+    setting: Finished, point: str, other: Finished, statistic: Any, unit: Unit, **drawn: Any
+) -> Comparison:
+    """Two metrics by systems' mean scores, which are made anew from the segments that are swapped and drawn."""
+    segment_codes = setting.codes
+    judgements = setting.segments.judgements
+    aspect = judgements.primary_of_systems
+    human = judgements.scores[aspect]
+    if aspect in judgements.systems:
+        # People scored whole systems: each segment has the score of its system.
+        published = SystemLevel(setting, BASE, aspect).human
+        human = published[segment_codes.systems]
+    # Segments without a named system are of none.
+    x = np.where(segment_codes.named, setting.direction * setting.points[point], np.nan)
+    y = other.direction * other.points[BASE]
+    labels = (segment_codes.systems, segment_codes.clusters)
+    return compare_systems(x, y, human, *labels, statistic=statistic, unit=unit, **drawn)
 
 
 def unit_of(scores: Scores, test: str) -> Unit:

@@ -11,7 +11,7 @@ import numpy as np
 
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.evaluations.base import Estimate
-from bmx_grid.measures.correlation import Kind, correlate
+from bmx_grid.measures.correlation import Coefficient, correlate
 from bmx_grid.measures.correlations_of_resamples import weighted_correlations
 from bmx_grid.measures.pairwise import PairedSources
 from bmx_grid.measures.partial_correlation import PartialCorrelation
@@ -32,7 +32,7 @@ class Contrasts:
     segment.
     """
 
-    kind: Kind
+    kind: Coefficient
     statistic: GainStatistic
     base: Floats
     human: Floats
@@ -101,7 +101,7 @@ def estimate_gains(differences: Contrasts, clusters: Ints, resamples: int, seed:
 
 
 def estimate_gain(
-    kind: Kind,
+    kind: Coefficient,
     base: Floats,
     boosted: Floats,
     human: Floats,

@@ -14,7 +14,7 @@ from bmx_grid.boosts.base import Fit, Fitted, Part
 from bmx_grid.core.identity import digest
 from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.datasets.segments import Segment
-from bmx_grid.measures.correlation import Kind, correlate
+from bmx_grid.measures.correlation import Coefficient, Kind, correlate
 from bmx_grid.measures.grid_resampling import FOLDS_PLACE, to_scale
 from bmx_grid.measures.kernel_ridge import Nuisance, standardise
 from bmx_grid.measures.nuisance import donors
@@ -53,7 +53,7 @@ class Rated:
 
 
 def rated_of(
-    kind: Kind,
+    kind: Coefficient,
     base: Floats,
     human: Floats,
     log_words: Floats,
@@ -163,7 +163,7 @@ def strata_of(segments: Sequence[Segment], clusters: NDArray[Any], used: Flags) 
     return None
 
 
-def folds_of(kind: Kind, base: Floats, human: Floats, unit: Ints, seed: int) -> Ints:
+def folds_of(kind: Coefficient, base: Floats, human: Floats, unit: Ints, seed: int) -> Ints:
     """int64[n] which of ten folds each segment is in, those of the grid; 0 where nothing is cross-fitted."""
     if number_of(unit) < FEWEST_CLUSTERS or math.isnan(correlate(kind, base, human)):
         return np.zeros(len(base), dtype=np.int64)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
@@ -33,6 +32,7 @@ from bmx_grid.evaluations.compared_scores import (
     UNITS,
     compared,
     compared_scores,
+    compared_systems,
     gain_at,
     levels_of,
     scores_at_level,
@@ -41,19 +41,15 @@ from bmx_grid.evaluations.compared_scores import (
 from bmx_grid.evaluations.grid_options import OnGrid
 from bmx_grid.evaluations.grid_surface import sample_of
 from bmx_grid.measures.agreement_tests import AgreementStatistic, Scores
-from bmx_grid.measures.correlation import Kind as Correlation
-from bmx_grid.measures.correlation import correlate
+from bmx_grid.measures.correlation import Coefficient, correlate
+from bmx_grid.measures.drawn_units import Unit
 from bmx_grid.measures.grid_resampling import selection_adjusted
-from bmx_grid.measures.multiple_tests import benjamini_hochberg, holm
+from bmx_grid.measures.multiple_tests import LEVEL, benjamini_hochberg, holm, seed_of_repeats, tests_to_repeat
 from bmx_grid.measures.paired_tests import Comparison, williams
 
-ComparedBy = Literal[Correlation, AgreementStatistic]
+ComparedBy = Literal[Coefficient, AgreementStatistic]
 Test = Literal["williams", "perm_both", "perm_inputs", "perm_systems", "bootstrap"]
 ALONE = "none"  # the explainer of rows that compare metrics
-NEAR = 10  # p values up to so many times the smallest are looked at again in a large family
-ENOUGH = 4  # times the resamples that a family needs to show one difference
-MOST_REPEATED = 200_000
-LEVEL = 0.05  # of the tests that part the ranks of metrics, and of corrected p values
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,8 +107,9 @@ class SignificanceEvaluation(OnGrid):
 
     The unit that is swapped and drawn is the cluster (perm_inputs): segments that share a source or a reference;
     perm_systems and perm_both ask about other systems, and have intervals of their own. Metrics are compared at
-    system level as well, by their systems' scores: whole systems are swapped (perm_systems, whatever permutation test
-    is asked for) and drawn (bootstrap), and the column `clusters` counts systems. Metrics and points are compared with
+    system level as well, by their systems' scores. unit: what every permutation test swaps there, and the bootstrap
+    draws: "systems" (perm_systems), and the column `clusters` counts systems; "inputs" (perm_inputs) or "both"
+    (perm_both), after which systems' means of segment scores are made anew. Metrics and points are compared with
     placebos (`Metric.is_placebo`) in families of their own, placebos not with each other. Permutation tests are those
     of Deutsch, Dror & Roth (2021) with p = (k + 1) / (resamples + 1), Williams' test that of Graham & Baldwin (2014).
     The best point of a grid of Pearson's r is tested against the distribution of the maximum over the whole grid.
@@ -129,6 +126,7 @@ class SignificanceEvaluation(OnGrid):
     statistics: tuple[ComparedBy, ...] = identity(("pearson",))
     resamples: int = identity(1000, least=40, most=MOST_RESAMPLES)
     seed: int = identity(0)
+    unit: Unit = identity("systems", later=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -237,31 +235,37 @@ class SignificanceEvaluation(OnGrid):
     def _refined(
         self, settings: Sequence[Finished], of_rows: Sequence[Finished], rows: Sequence[TestRow]
     ) -> Iterator[TestRow]:
-        """Tests repeated where R resamples show nothing in a large family: 1 / (R + 1) times its size is above .05.
+        """Permutation tests of large families repeated with more resamples (`tests_to_repeat`); other rows as they are.
 
-        Permutation tests that came near to their smallest p are then done again, with resamples enough for the family
-        and with draws of their own. Each test must pass both rounds, so that its level is kept. of_rows: the setting of
-        each row.
+        of_rows: the setting of each row.
         """
-        sizes = Counter(row.family for row in rows if row.test in UNITS and math.isfinite(row.p))
-        near = NEAR / (self.resamples + 1)
-        # A seed of its own: with that of the first round, its draws would come again.
-        seed = int(np.random.SeedSequence([self.seed, 1]).generate_state(1)[0])
+        places_of_families: dict[str, list[int]] = {}
+        for place, row in enumerate(rows):
+            if row.test in UNITS:
+                places_of_families.setdefault(row.family, []).append(place)
+        resamples_of: dict[int, int] = {}  # by the place of a repeated row
+        for family in places_of_families.values():
+            repeated, count = tests_to_repeat([rows[place].p for place in family], self.resamples)
+            for place in np.array(family)[repeated].tolist():
+                resamples_of[place] = count
+        seed = seed_of_repeats(self.seed)
         # Reversed, so that of several explainers of a metric the first one stays.
         alone = {(*setting.pair, setting.metric_name): setting for setting in reversed(settings)}
-        for setting, row in zip(of_rows, rows, strict=True):
-            size = sizes[row.family] if row.test in UNITS else 0
-            # The smallest p, corrected for the whole family, would still be above the level.
-            too_few = size / (self.resamples + 1) > LEVEL
-            if too_few and row.p <= near:
-                is_own = row.against == setting.metric_name
-                other = setting if is_own else alone[(*setting.pair, row.against)]
+        for place, row in enumerate(rows):
+            if place not in resamples_of:
+                yield row
+                continue
+            count = resamples_of[place]
+            setting = of_rows[place]
+            is_own = row.against == setting.metric_name
+            other = setting if is_own else alone[(*setting.pair, row.against)]
+            drawn: dict[str, Any] = {"resamples": count, "seed": seed, "bootstrap": False}
+            if row.level == "system" and row.statistic not in AGREEMENTS and row.test != "perm_systems":
+                again = compared_systems(setting, row.point, other, row.statistic, UNITS[row.test], **drawn)
+            else:
                 scores = compared_scores(setting, row.point, other, row.level, row.statistic)
-                count = min(math.ceil(ENOUGH * size / LEVEL), MOST_REPEATED)
-                unit = unit_of(scores, row.test)
-                again = compared(scores, row.statistic, unit, resamples=count, seed=seed, bootstrap=False)
-                row = replace(row, p=again.p, resamples=count, seed=seed)
-            yield row
+                again = compared(scores, row.statistic, unit_of(scores, row.test), **drawn)
+            yield replace(row, p=again.p, resamples=count, seed=seed)
 
     def _tests(
         self,
@@ -273,21 +277,29 @@ class SignificanceEvaluation(OnGrid):
         family: str,
         known: Estimate | None = None,
     ) -> Iterator[TestRow]:
-        """Every test of a point against a metric. Of system scores whole systems are swapped, whatever is asked for.
+        """Every test of a point against a metric. Of system scores `unit` is swapped, whatever is asked for.
 
         known: the difference and its interval, where these are a gain that is estimated already.
         """
         scores = compared_scores(setting, point, other, level, statistic)
         by_unit: dict[str, Comparison] = {}
+        drawn: dict[str, Any] = {"resamples": self.resamples, "seed": self.seed}
         of_segments = level == "segment" or statistic in AGREEMENTS
-        # Whole systems are swapped, whatever permutation test is asked for.
-        tests = [test if of_segments or test not in UNITS else "perm_systems" for test in self.tests]
+        # Systems, segments or both are swapped, as the unit says.
+        tests = [test if of_segments or test not in UNITS else f"perm_{self.unit}" for test in self.tests]
         for test in dict.fromkeys(tests):
             unit = unit_of(scores, test)
+            # Williams' test is one of the systems' scores as they are.
+            swaps_segments = not of_segments and self.unit != "systems" and test != "williams"
+            if swaps_segments:
+                unit = self.unit
             # Tests that swap the same unit share its resamples.
-            if unit not in by_unit:
-                by_unit[unit] = compared(scores, statistic, unit, resamples=self.resamples, seed=self.seed)
-            both = by_unit[unit]
+            shared = f"{unit} of segments" if swaps_segments else unit
+            if shared not in by_unit and swaps_segments:
+                by_unit[shared] = compared_systems(setting, point, other, statistic, unit, **drawn)
+            elif shared not in by_unit:
+                by_unit[shared] = compared(scores, statistic, unit, **drawn)
+            both = by_unit[shared]
             difference = Estimate(both.difference, both.low, both.high)
             if known is not None:
                 # Of other systems the gain is the same, and its interval another one.

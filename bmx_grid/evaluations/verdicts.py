@@ -35,7 +35,7 @@ from bmx_grid.evaluations.boost_evidence import (
 )
 from bmx_grid.evaluations.gain_estimates import METRIC, Key
 from bmx_grid.evaluations.held_out import Rated
-from bmx_grid.measures.correlation import TIE, Kind
+from bmx_grid.measures.correlation import TIE, Coefficient
 from bmx_grid.measures.multiple_tests import holm
 from bmx_grid.measures.resampling import CONFIDENCE, interval_kind
 
@@ -314,7 +314,7 @@ def _gain_left(partial_r: float, explained: float) -> float:
     return math.sqrt(without + adds) - math.sqrt(without)
 
 
-def evidence_on(kind: Kind, rated: Rated, scores: Floats, resamples: int, seed: int) -> Verdict:
+def evidence_on(kind: Coefficient, rated: Rated, scores: Floats, resamples: int, seed: int) -> Verdict:
     """The evidence for float64[n] scores that were not chosen on these segments, over the metric's, to be `judged`."""
     gains = contrasts(kind, rated, {("", CROSS_FITTED): scores}, seed)
     nameless = ("", "", "", "")

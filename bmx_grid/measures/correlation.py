@@ -22,6 +22,9 @@ from bmx_grid.measures.scale import below_one
 
 Kind = Literal["pearson", "spearman", "kendall"]
 KINDS: tuple[str, ...] = get_args(Kind)
+# of two lists of scores; grids and boosts rest on the kinds above
+Coefficient = Literal[Kind, "kendall_c"]
+COEFFICIENTS: tuple[str, ...] = get_args(Coefficient)
 
 FEWEST = 3  # any two pairs correlate perfectly
 CANCELLED = 1e-3  # share of the variance that must be left when base and mean cancel, to trust the moments
@@ -32,12 +35,15 @@ TIE = 1e-12  # correlations are not more exact than this: closer ones count as e
 NO_CHANGE = 1e-5  # a gain up to this counts as no change
 
 
-def correlate(kind: Kind, x: ArrayLike, y: ArrayLike) -> float:
+def correlate(kind: Coefficient, x: ArrayLike, y: ArrayLike) -> float:
     """The correlation of two float64[N]; pairs with NaN on either side (not rated) are left out.
 
-    Pearson's r is NaN where a number is infinite. Raises ConfigError for an unknown kind, ValueError for other shapes.
+    kind: "pearson", "spearman", "kendall" (tau-b) or "kendall_c" (`kendall_tau_c`). Pearson's r is NaN where a number
+    is infinite. Raises ConfigError for an unknown kind, ValueError for other shapes.
     """
-    check_kind(kind)
+    check_coefficient(kind)
+    if kind == "kendall_c":
+        return kendall_tau_c(x, y)
     left = np.asarray(x, dtype=np.float64)
     right = np.asarray(y, dtype=np.float64)
     if left.shape != right.shape or left.ndim != 1:
@@ -71,19 +77,29 @@ def kendall_tau_c(x: ArrayLike, y: ArrayLike) -> float:
     right = np.asarray(y, dtype=np.float64)
     rated = ~(np.isnan(left) | np.isnan(right))
     n = int(rated.sum())
-    untied = []
-    different = []
-    for values in (left[rated], right[rated]):
-        _, counts = np.unique(values, return_counts=True)
-        tied = int((counts * (counts - 1)).sum()) // 2
-        untied.append(n * (n - 1) // 2 - tied)
-        different.append(len(counts))
     if math.isnan(tau_b):
         return math.nan
+    once = np.ones((n, 1))
+    return float(tau_c_of(np.array([tau_b]), left[rated], right[rated], once)[0])
+
+
+def tau_c_of(tau_b: Floats, x: Floats, y: Floats, times: Floats) -> Floats:
+    """float64[R] Kendall's tau-c of n pairs from their tau-b, each pair float64[n, R] times; NaN of a constant side."""
+    roots = []
+    different = []
+    size = times.sum(axis=0)
+    for values in (x, y):
+        _, level = np.unique(values, return_inverse=True)
+        of_levels = np.stack([np.bincount(level, column) for column in times.T], axis=1)
+        # pairs of copies tie as well
+        untied = (size**2 - (of_levels**2).sum(axis=0)) / 2
+        roots.append(np.sqrt(untied))
+        different.append(np.count_nonzero(of_levels, axis=0))
     # tau-b is the same numerator over the root of the pairs that do not tie on either side
-    net = tau_b * math.sqrt(untied[0]) * math.sqrt(untied[1])
-    fewer = min(different)
-    return 2 * net * fewer / (n**2 * (fewer - 1))
+    net = tau_b * roots[0] * roots[1]
+    fewer = np.minimum(different[0], different[1])
+    with np.errstate(invalid="ignore"):
+        return np.asarray(2 * net * fewer / np.where(fewer > 1, size**2 * (fewer - 1), np.nan))
 
 
 def average_ranks(values: Floats) -> Floats:
@@ -94,8 +110,13 @@ def average_ranks(values: Floats) -> Floats:
     return mean_ranks[places]
 
 
+def check_coefficient(kind: str) -> None:
+    """Raise ConfigError, with the list of what exists, unless `kind` names a correlation of two lists."""
+    check_name("correlation", kind, COEFFICIENTS)
+
+
 def check_kind(kind: str) -> None:
-    """Raise ConfigError, with the list of what exists, unless `kind` names a correlation."""
+    """Raise ConfigError, with the list of what exists, unless `kind` names a correlation of grids and boosts."""
     check_name("correlation", kind, KINDS)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bmx_grid.core.ragged import Floats, Ints
-from bmx_grid.measures.correlation import FEWEST, Kind, check_kind, unit
+from bmx_grid.measures.correlation import FEWEST, Coefficient, check_coefficient, tau_c_of, unit
 from bmx_grid.measures.resampling import (
     CACHED_CELLS,
     CELLS,
@@ -22,24 +22,27 @@ TOGETHER = 32  # resamples in one product of many pairs, at least: fewer read al
 LEAST_VARIANCE = 1e-6  # share of the second moment that must be left as variance, to trust moments
 
 
-def weighted_correlations(kind: Kind, columns: Floats, human: Floats, times: Floats) -> Floats:
+def weighted_correlations(kind: Coefficient, columns: Floats, human: Floats, times: Floats) -> Floats:
     """float64[K, R] correlations of K scores of M pairs with human scores, each pair as often as its weight says.
 
     columns: float64[M, K]; human: float64[M]; times: float64[M, R] whole numbers of at least 0. NaN where one side is
     constant among the pairs that count, where the list has fewer than 3 pairs, copies counted, and for a column that
     is not finite. Raises ConfigError for an unknown kind.
     """
-    check_kind(kind)
+    check_coefficient(kind)
     correlations = np.full((columns.shape[1], times.shape[1]), np.nan)
     known = np.flatnonzero(np.isfinite(columns).all(axis=0))
     if len(human) < FEWEST or not len(known):
         return correlations
     times = np.ascontiguousarray(times)
     columns = columns[:, known]
-    if kind == "kendall":
+    if kind in ("kendall", "kendall_c"):
         from bmx_grid.measures.ordered import weighted_kendall
 
-        correlations[known] = [weighted_kendall(column, human, times.T) for column in columns.T]
+        for place, column in zip(known, columns.T, strict=True):
+            correlations[place] = weighted_kendall(column, human, times.T)
+            if kind == "kendall_c":
+                correlations[place] = tau_c_of(correlations[place], column, human, times)
     elif kind == "pearson":
         correlations[known] = _pearson(columns, human, times)
     else:
@@ -51,14 +54,14 @@ def weighted_correlations(kind: Kind, columns: Floats, human: Floats, times: Flo
 
 
 def resampled_correlations(
-    kind: Kind, columns: Floats, human: Floats, cluster: Ints, resamples: int, seed: int
+    kind: Coefficient, columns: Floats, human: Floats, cluster: Ints, resamples: int, seed: int
 ) -> Floats:
     """float64[K, R] correlations of float64[n, K] scores under resamples of whole clusters, the same ones for all.
 
     cluster: int64[n] codes. None (R = 0) with fewer than FEWEST_CLUSTERS. Raises ConfigError for an
     unknown kind.
     """
-    check_kind(kind)
+    check_coefficient(kind)
     count = number_of(cluster)
     if count < FEWEST_CLUSTERS or resamples < 1:
         return np.empty((columns.shape[1], 0))

@@ -9,7 +9,7 @@ import numpy as np
 
 from bmx_grid.core.errors import check_name
 from bmx_grid.core.ragged import Floats, Ints
-from bmx_grid.measures.correlation import FEWEST, Kind, correlate
+from bmx_grid.measures.correlation import FEWEST, Coefficient, correlate
 from bmx_grid.measures.correlations_of_resamples import pair_columns, pearson_of_sums, weighted_correlations
 from bmx_grid.measures.resampling import (
     CELLS,
@@ -71,7 +71,7 @@ def drawn_units(
 
 
 def resampled_means(
-    kind: Kind, columns: Floats, human: Floats, unit: Ints, times: Floats, members: list[Ints]
+    kind: Coefficient, columns: Floats, human: Floats, unit: Ints, times: Floats, members: list[Ints]
 ) -> Floats:
     """float64[K, R] of float64[N, K] scores the correlation, or its mean within groups of rows.
 
@@ -112,7 +112,7 @@ def _pearson_of_units(columns: Floats, human: Floats, unit: Ints, times: Floats)
 
 
 def after_swaps(
-    kind: Kind, x: Floats, y: Floats, human: Floats, unit: Ints, swap: Floats, members: list[Ints]
+    kind: Coefficient, x: Floats, y: Floats, human: Floats, unit: Ints, swap: Floats, members: list[Ints]
 ) -> Floats:
     """float64[R] differences after float64[U, R] swaps of units: a metric then has rows of both, pooled."""
     differences = np.full(swap.shape[1], np.nan)
@@ -140,7 +140,7 @@ def after_swaps(
     return differences
 
 
-def mean_within(kind: Kind, scores: Floats, human: Floats, members: list[Ints]) -> float:
+def mean_within(kind: Coefficient, scores: Floats, human: Floats, members: list[Ints]) -> float:
     """The correlation, or its mean within groups of rows."""
     correlations = [correlate(kind, scores[rows], human[rows]) for rows in members]
     return float(_mean(np.array(correlations)))

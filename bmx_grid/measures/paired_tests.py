@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from bmx_grid.core.errors import check_name
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.measures.agreement import members_of
-from bmx_grid.measures.correlation import TIE, Kind, check_kind
+from bmx_grid.measures.correlation import TIE, Coefficient, check_coefficient
 from bmx_grid.measures.drawn_units import (
     Unit,
     after_swaps,
@@ -138,7 +138,7 @@ def compare(
     *,
     system: ArrayLike | None = None,
     group: ArrayLike | None = None,
-    statistic: Kind = "pearson",
+    statistic: Coefficient = "pearson",
     unit: Unit = "inputs",
     resamples: int = 1000,
     seed: int = 0,
@@ -218,14 +218,14 @@ def drawn_correlations(
     *,
     system: ArrayLike | None = None,
     group: ArrayLike | None = None,
-    statistic: Kind = "pearson",
+    statistic: Coefficient = "pearson",
     unit: Unit = "inputs",
     resamples: int = 1000,
     seed: int = 0,
     bootstrap: bool = True,
 ) -> Drawn:
     """What `compare` rests on: both correlations, with resamples and swaps of their difference. Arguments as there."""
-    check_kind(statistic)
+    check_coefficient(statistic)
     check_unit(unit)
     if unit != "inputs" and system is None:
         raise ValueError(f"unit={unit!r} swaps systems. Add their labels: system=[...], or choose unit='inputs'.")

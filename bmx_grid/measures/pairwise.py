@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bmx_grid.core.ragged import Floats, Ints
-from bmx_grid.measures.correlation import Kind, average_ranks
+from bmx_grid.measures.correlation import Coefficient, average_ranks
 from bmx_grid.measures.grouped import Grouped, as_columns
 from bmx_grid.measures.resampling import codes, interval, number_of, ratio, seeded_draws
 from bmx_grid.measures.scale import below_one
@@ -28,14 +28,14 @@ class PairedSources:
     first: int64[S] a segment of each source.
     """
 
-    kind: Kind
+    kind: Coefficient
     human: Floats
     rows: Ints
     source: Ints
     first: Ints
 
     @classmethod
-    def of(cls, kind: Kind, human: Floats, items: Ints, clusters: Ints) -> Self:
+    def of(cls, kind: Coefficient, human: Floats, items: Ints, clusters: Ints) -> Self:
         """Of n segments, by int64[n] codes of their sources (items) and clusters, each from 0 on without gaps."""
         sizes = np.bincount(items, minlength=1)
         lowest_cluster = np.full(len(sizes), len(items))

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bmx_grid.core.ragged import Floats, Ints
-from bmx_grid.measures.correlation import Kind, average_ranks
+from bmx_grid.measures.correlation import Coefficient, average_ranks
 from bmx_grid.measures.kernel_ridge import Nuisance, residuals, standardise
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, number_of
 
@@ -48,7 +48,7 @@ class PartialCorrelation:
 
 
 def partial_correlations(
-    kind: Kind, nuisance: Nuisance, human: Floats, scores: Floats, clusters: Ints, seed: int
+    kind: Coefficient, nuisance: Nuisance, human: Floats, scores: Floats, clusters: Ints, seed: int
 ) -> list[PartialCorrelation]:
     """The partial correlation of each of float64[n, b] scores with float64[n] human scores, given the nuisance.
 
@@ -90,7 +90,7 @@ def partial_correlations(
     return found
 
 
-def _targets(kind: Kind, columns: Floats) -> Floats:
+def _targets(kind: Coefficient, columns: Floats) -> Floats:
     """float64[n, q] in standard deviations from the mean, of average ranks for a rank correlation."""
     if kind != "pearson":
         columns = np.column_stack([average_ranks(column) for column in columns.T])

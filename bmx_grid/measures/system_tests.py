@@ -74,7 +74,13 @@ def compare_systems(
     (left, right, judged), (systems, clusters) = judged_rows(x, y, human, system, cluster)
     sizes = (number_of(systems), number_of(clusters))
     n_systems, n_clusters = sizes
-    scores_of = [system_scores(by_mean(column), mean, systems, clusters, *sizes) for column in (left, right, judged)]
+    # Published scores of systems stand in each of their rows: less the first one, their mean is not rounded.
+    first_rows = np.unique(systems, return_index=True)[1]
+    published = judged[first_rows]
+    columns = (left, right, judged - published[systems])
+    scores_of = [system_scores(by_mean(column), mean, systems, clusters, *sizes) for column in columns]
+    people_above = scores_of[2]
+    scores_of[2] = lambda weights: published + people_above(weights)
     whole_x, whole_y, whole_human = (scores(np.ones((n_clusters, 1))) for scores in scores_of)
     alone = np.ones((1, n_systems))
 

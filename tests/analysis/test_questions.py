@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -14,14 +15,13 @@ from bmx_grid.analysis import questions
 from bmx_grid.analysis.base import FACTORS, Table
 from bmx_grid.analysis.gains import real_at_points
 from bmx_grid.analysis.questions import (
-    all_questions,
     analyse_table,
     as_plain,
     counts,
+    load_questions,
     numbers,
     plain,
     to_json,
-    with_others,
 )
 from bmx_grid.commands.analyse import main
 from bmx_grid.core.errors import ConfigError, DataError
@@ -87,7 +87,7 @@ def test_a_question_that_fails_when_imported_is_named_with_its_line(package, tmp
     with pytest.raises(
         ConfigError, match=r"importing 'elsewhere.broken' fails: AttributeError: .*broken.py, line 3, in"
     ):
-        questions.with_others(["elsewhere.broken"])
+        questions.load_questions(["elsewhere.broken"])
 
 
 # A question as somebody adds it: one file, with the columns that it reads of a table that no other question reads.
@@ -122,10 +122,10 @@ def test_a_question_is_one_file_and_one_line_and_sees_every_table(tmp_path, monk
     monkeypatch.setattr(questions, "OF_GRIDS", (*questions.OF_GRIDS, importlib.import_module("rated_above_0")))
     names = dict(zip(FACTORS, ("d1", "a", "m1", "lime"), strict=True))
     scores = pd.DataFrame([{**names, "id": name, "human": human, "other": 0} for name, human in (("x", 1), ("y", -1))])
-    analysis = analyse_table(table(SURFACES), {"scores": scores}, questions.with_others(()))
+    analysis = analyse_table(table(SURFACES), {"scores": scores}, questions.load_questions(()))
     assert plain(analysis)["rated"] == [{**names, "id": "x", "human": 1.0}]
     assert analysis.data_frames()["rated"].to_dict("records") == [{"metric": "m1", "id": "x", "human": 1.0}]
-    broken = analyse_table(table(SURFACES), {"scores": scores.assign(human="high")}, questions.with_others(()))
+    broken = analyse_table(table(SURFACES), {"scores": scores.assign(human="high")}, questions.load_questions(()))
     with pytest.raises(DataError, match="the table scores: the column human holds .*string, not numbers"):
         plain(broken)
 
@@ -141,13 +141,25 @@ def test_a_question_is_one_file_and_one_line_and_sees_every_table(tmp_path, monk
 )
 def test_what_is_no_question_is_refused(package, name, message):
     with pytest.raises(ConfigError, match=message):
-        with_others([name])
+        load_questions([name])
+
+
+def test_guests_are_loaded_if_a_sweep_names_them_and_stand_before_the_questions_of_the_grid():
+    code = "import sys; from bmx_grid.commands.analyse import main; main(sys.argv[1:]); print(*sys.modules)"
+    call = [sys.executable, "-c", code, "--help"]
+    loaded = subprocess.run(call, capture_output=True, text=True, check=True).stdout
+    assert "bmx_grid.analysis.questions" in loaded and "bmx_grid.guests" not in loaded
+    spans = "bmx_grid.guests.spans.error_spans"
+    names = [question.__name__ for question in load_questions([spans, spans])]
+    assert names.count(spans) == 1 and names.index(spans) < names.index("bmx_grid.analysis.points")
+    without = plain(analyse_table(table(SURFACES)))
+    assert without["spans"] is None and plain(analyse_table(table(SURFACES), {}, load_questions([spans]))) == without
 
 
 def test_two_questions_may_not_write_the_same_key():
     second = SimpleNamespace(__name__="other", compute=lambda inputs: {"ridge": 1.0}, tables=lambda result: ())
     with pytest.raises(ConfigError, match=r"bmx_grid\.analysis\.regression and other both write 'ridge'"):
-        plain(analyse_table(table(SURFACES), questions=(*all_questions(), second)))
+        plain(analyse_table(table(SURFACES), questions=(*load_questions(()), second)))
 
 
 def test_frames_are_written_by_the_names_of_their_index_or_as_rows():

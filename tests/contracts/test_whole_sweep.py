@@ -22,7 +22,7 @@ from some_settings import LowerIsBetter
 from some_tables import flat, random_surfaces, table
 
 from bmx_grid.analysis.load import from_arrow
-from bmx_grid.analysis.questions import analyse_table, plain
+from bmx_grid.analysis.questions import analyse_table, load_questions, plain
 from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.boosts.learned import Learned
 from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
@@ -184,7 +184,8 @@ def plain_analysis():
 def whole_analysis():
     tables = whole_sweep()
     grid = from_arrow(tables["grid"], origin="whole/grid.parquet")
-    return analyse_table(grid, frames=tables)
+    of_guests = [name for evaluation in evaluations() for name in evaluation.QUESTIONS]
+    return analyse_table(grid, tables, load_questions(of_guests))
 
 
 EXPECTED = ROOT / "tests" / "expected"
