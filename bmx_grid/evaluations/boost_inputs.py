@@ -26,10 +26,11 @@ from bmx_grid.evaluations.held_out import (
 )
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.measures.grid import GridSpec, words_of
-from bmx_grid.measures.nuisance import NO_DONOR, log_words
+from bmx_grid.measures.nuisance import NO_DONOR
 from bmx_grid.measures.ordered import without_rounding
 from bmx_grid.measures.resampling import codes
 from bmx_grid.words.perturbation import ROLES
+from bmx_grid.words.statistics import log_words
 
 Boosts = Mapping[str, Boost]  # by name
 

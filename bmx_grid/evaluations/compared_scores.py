@@ -12,7 +12,7 @@ from bmx_grid.evaluations.base import BASE, Estimate, Finished
 from bmx_grid.evaluations.gain_estimates import estimate_gain
 from bmx_grid.evaluations.levels import SystemLevel
 from bmx_grid.measures.agreement_tests import AgreementStatistic, Scores, compare_agreement
-from bmx_grid.measures.drawn_units import Unit
+from bmx_grid.measures.correlations_of_resamples import Unit
 from bmx_grid.measures.paired_tests import Comparison, compare
 from bmx_grid.measures.system_tests import compare_systems
 

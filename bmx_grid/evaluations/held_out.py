@@ -18,8 +18,8 @@ from bmx_grid.measures.correlation import Coefficient, Kind, correlate
 from bmx_grid.measures.grid_resampling import FOLDS_PLACE, to_scale
 from bmx_grid.measures.kernel_ridge import Nuisance, standardise
 from bmx_grid.measures.nuisance import donors
-from bmx_grid.measures.nuisance import log_words as log_words_of
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, dealt, number_of
+from bmx_grid.words.statistics import log_words as log_words_of
 from bmx_grid.words.statistics import text_statistics
 
 FOLDS = 10

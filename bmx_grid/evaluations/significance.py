@@ -42,7 +42,7 @@ from bmx_grid.evaluations.grid_options import OnGrid
 from bmx_grid.evaluations.grid_surface import sample_of
 from bmx_grid.measures.agreement_tests import AgreementStatistic, Scores
 from bmx_grid.measures.correlation import Coefficient, correlate
-from bmx_grid.measures.drawn_units import Unit
+from bmx_grid.measures.correlations_of_resamples import Unit
 from bmx_grid.measures.grid_resampling import selection_adjusted
 from bmx_grid.measures.multiple_tests import LEVEL, benjamini_hochberg, holm, seed_of_repeats, tests_to_repeat
 from bmx_grid.measures.paired_tests import Comparison, williams
