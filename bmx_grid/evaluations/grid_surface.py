@@ -234,15 +234,12 @@ def chosen_elsewhere(spec: GridSpec, settings: Sequence[Finished]) -> dict[int, 
 
 def point_row(point: str, spec: GridSpec, setting: Finished, w: float, p: float, boosted: Floats) -> PointRow:
     """What a point that was not chosen on a setting reaches on it, where its float64[N] scores are `boosted`."""
-    kind = spec.correlation
-    human = setting.segments.human_scores
-    base = setting.scores.base_scores
-    gain = estimate_gain(kind, base, boosted, human).value
     # Both correlations are of the same segments: their difference is no difference of samples.
-    used = np.isfinite(human) & np.isfinite(base) & np.isfinite(boosted)
-    human = human[used]
-    baseline = correlate(kind, base[used], human)
-    correlation = correlate(kind, boosted[used], human)
+    rows = np.array([setting.scores.base_scores, boosted, setting.segments.human_scores])
+    base, scores, human = rows[:, np.isfinite(rows).all(axis=0)]
+    baseline = correlate(spec.correlation, base, human)
+    correlation = correlate(spec.correlation, scores, human)
+    gain = estimate_gain(spec.correlation, base, scores, human).value
     return PointRow(point, w, p, baseline, correlation, gain)
 
 
