@@ -1,4 +1,4 @@
-"""Every two compared metrics: is their difference real, and does the better one add anything to score, length, text?"""
+"""Every two compared metrics: is their difference real, and does the better one lead given score, length and text?"""
 
 from __future__ import annotations
 
@@ -257,7 +257,7 @@ def _evidence(better: ScoredColumn, other: ScoredColumn, used: Flags, options: C
     scores = better.scores.base_scores[read][used[read]]
     evidence = evidence_on(options.statistic, rated, scores, **options.draws)
     if other.log_words is None:
-        # Without words what is beyond the score alone is not what its name says.
+        # Without words the lengths are not controlled for, and the partial correlation is not the one of its name.
         return replace(evidence, partial_r=NOTHING, left=math.nan)
     return evidence
 

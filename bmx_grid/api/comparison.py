@@ -30,7 +30,6 @@ from bmx_grid.api.frames import (
 )
 from bmx_grid.api.inputs import Function, drawn, keyed, listed, one_name
 from bmx_grid.api.kinds import PANDAS
-from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.core.configure import convert
 from bmx_grid.core.errors import ConfigError, DataError, unknown
 from bmx_grid.core.ragged import Floats
@@ -46,6 +45,7 @@ from bmx_grid.evaluations.significance import ALONE
 from bmx_grid.measures.correlation import Coefficient
 from bmx_grid.measures.correlations_of_resamples import Unit
 from bmx_grid.measures.resampling import bundled, codes, number_of
+from bmx_grid.words.attributions import AttributionSet
 from bmx_grid.words.perturbation import Role
 from bmx_grid.words.statistics import log_words
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from bmx_grid.attribution.contracts import described
 from bmx_grid.attribution.explain import Explanation, count_texts, drawn_with, explain_items, in_parts
-from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.boosts.base import Boost, Fitted
 from bmx_grid.boosts.power_mean_grid import AtPoint, PowerMeanGrid
 from bmx_grid.boosts.recipe import Recipe
@@ -26,6 +25,7 @@ from bmx_grid.explainers.base import Explainer
 from bmx_grid.measures.aggregation import Aggregation, PowerMean
 from bmx_grid.measures.grid import GridSpec, UsedWords
 from bmx_grid.metrics.base import Cost, Metric
+from bmx_grid.words.attributions import AttributionSet
 from bmx_grid.words.perturbation import Item, Role
 
 if TYPE_CHECKING:

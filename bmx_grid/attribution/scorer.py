@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from bmx_grid.attribution.boosted import BoostedMetric, boosted_by, count_within
-from bmx_grid.attribution.contracts import combined, statistics_of
+from bmx_grid.attribution.contracts import combined, statistics_of, warn_of_languages
 from bmx_grid.attribution.explain import Explanation, drawn_with, explain_items, in_parts, texts_at_once
-from bmx_grid.attribution.languages import warn_of_languages
 from bmx_grid.attribution.scored import Scored
 from bmx_grid.attribution.texts import Texts, call_of, items_of
 from bmx_grid.boosts.recipe import Identity, Recipe

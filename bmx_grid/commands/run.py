@@ -135,9 +135,9 @@ def _run_several(lines: Sequence[str], folder: Path | None) -> int:
 
 def _status(config: dict[str, Any]) -> int:
     """Run a sweep; its exit status."""
-    from bmx_grid.api.sweep import count_failures
+    from bmx_grid.api.sweep import run_sweep
 
-    return 1 if count_failures(config) else 0
+    return 1 if run_sweep(config).n_failed else 0
 
 
 def _values(line: str) -> list[str]:

@@ -12,7 +12,6 @@ from typing import Annotated, Any, ClassVar, Literal, get_origin, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.core.identity import Component
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.core.wording import with_interval
@@ -21,9 +20,10 @@ from bmx_grid.explainers.base import Explainer
 from bmx_grid.measures.grid import GridInputs, GridSpec, grid_inputs
 from bmx_grid.measures.resampling import codes, number_of
 from bmx_grid.metrics.base import Metric
+from bmx_grid.words.attributions import AttributionSet
 from bmx_grid.words.perturbation import ROLES, Item, Role
 from bmx_grid.words.segmentation import WHITESPACE, PairWords
-from bmx_grid.words.tags import Rows, WordScores
+from bmx_grid.words.tags import Rows
 
 ColumnKind = Literal["text", "number", "count", "flag"]
 ColumnValues = Mapping[str, Sequence[Any] | NDArray[Any]]
@@ -158,10 +158,7 @@ class Finished(Combination):
     labels; segments of one label share a source, a reference or a document, texts also across the language pairs of a
     data set, and are drawn together.
     surface: its grid (`grid_surface.GridOfSetting`), computed as the setting ended; None in a sweep without a grid.
-    systems: scores of whole systems that exist already, by their names; mostly none.
-    words: by role, what an explanation made elsewhere says of words of its own; mostly none. The attributions in
-    `scores` are of the words that were scored (`words_of`): those in `attributed` for such an explanation, else all
-    words of the texts, as they are segmented.
+    segmented: how the texts are segmented.
     others: float64[N] scores of other metrics of the sweep on the same segments, by name, for those that average them.
     boosted: float64[N] boosted scores by the name of their point, as the evaluations before this one declared them
     (`Evaluation.points`); NaN for a segment without one. gains: over the metric alone at these points, in the
@@ -173,9 +170,6 @@ class Finished(Combination):
     boosted: Mapping[str, Floats] = field(default_factory=dict)
     gains: Mapping[str, Estimate] = field(default_factory=dict)
     surface: Any = None
-    systems: Mapping[str, float] = field(default_factory=dict)
-    words: Mapping[Role, WordScores] = field(default_factory=dict)
-    attributed: Mapping[Role, Rows] = field(default_factory=dict)
     segmented: PairWords = WHITESPACE
     others: Mapping[str, Floats] = field(default_factory=dict)
 
@@ -197,7 +191,7 @@ class Finished(Combination):
     @property
     def worded(self) -> tuple[Role, ...]:
         """The roles of texts that are read or explained, in the order of ROLES: those that `words_of` knows."""
-        return tuple(role for role in ROLES if role in self.metric.reads or role in self.attributed)
+        return tuple(role for role in ROLES if role in self.metric.reads or role in self.scores.attributed)
 
     def words_of(self, role: Role) -> Rows:
         """N rows of the words of a text that attributions belong to.
@@ -216,8 +210,8 @@ class Finished(Combination):
 
     def _rows(self, role: Role) -> Iterable[tuple[str, ...]]:
         # An explanation made elsewhere may say nothing of some words, and was carried to the others.
-        if role in self.attributed:
-            return self.attributed[role]
+        if role in self.scores.attributed:
+            return self.scores.attributed[role]
         return (self.segmented.words(role, item.text(role)) for item in self.items)
 
     def inputs(self, spec: GridSpec) -> GridInputs:

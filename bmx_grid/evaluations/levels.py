@@ -68,7 +68,7 @@ class SystemLevel:
         human = judgements.scores[human_name]
         self._of_segments = scores, human
         published = judgements.systems.get(human_name)
-        system_file = setting.systems if point == BASE else {}
+        system_file = setting.scores.systems if point == BASE else {}
         has_scores = bool(np.isfinite(scores).any())
         systems_only = bool(system_file) and not has_scores
         # Where people scored whole systems, no segment needs a rating of its own.

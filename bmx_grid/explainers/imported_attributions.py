@@ -22,8 +22,9 @@ from bmx_grid.datasets.mlqe_pe import read_sub_words, word_probabilities
 from bmx_grid.datasets.rated_spans import Ratings, ratings_of
 from bmx_grid.datasets.scores_of_files import FromFile, ImportedFile, file_rows
 from bmx_grid.datasets.span_files import read_spans, span_format
-from bmx_grid.explainers.base import Explainer, GivenWords
+from bmx_grid.explainers.base import Explainer
 from bmx_grid.words.alignment import How, align, carry_scores
+from bmx_grid.words.attributions import AttributionSet
 from bmx_grid.words.perturbation import BLANK, Plan, Role
 from bmx_grid.words.perturbation import ROLES as TEXTS
 from bmx_grid.words.tags import EOS, WEIGHTS, Rows, WordScores, shares_of_spans
@@ -105,7 +106,7 @@ class Imported(FromFile, Explainer):
         members = super().members(name, sets)
         return {label: dataclasses.replace(member, one_metric=one_metric) for label, member in members.items()}
 
-    def given(self, segments: SegmentSet, words: PairWords) -> tuple[Explainer, GivenWords]:
+    def given(self, segments: SegmentSet, words: PairWords) -> tuple[Explainer, AttributionSet]:
         """What the files say of these segments, and this explainer with its digest.
 
         Raises DataMissingError where there is no file or row of the language pair; DataError naming file, row and value
@@ -123,8 +124,9 @@ class Imported(FromFile, Explainer):
         refused: dict[int, str] = {}
         for side in sides.values():
             refused |= side.refused
-        explanations = GivenWords(
-            attributions={role: side.attributions for role, side in sides.items()},
+        explanations = AttributionSet(
+            base_scores=np.full(len(segments), np.nan),  # the file has none
+            by_role={role: side.attributions for role, side in sides.items()},
             attributed={role: side.attributed for role, side in sides.items()},
             words={role: side.words for role, side in sides.items() if side.words is not None},
             refused=refused,

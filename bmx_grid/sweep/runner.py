@@ -25,7 +25,7 @@ from bmx_grid.models.encoding import truncated
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
 from bmx_grid.sweep.outcomes import Evaluations, Outcome, failure, finish, run_jobs, wherever_quicker
 from bmx_grid.sweep.results import Spent
-from bmx_grid.sweep.settings import Setting, SweepPlan
+from bmx_grid.sweep.settings import NotRun, Setting, SweepPlan
 from bmx_grid.words.perturbation import Item
 
 Chunks = dict[int, tuple[list[Item], int]]  # by number: segments that are scored together, and how many texts they need
@@ -39,7 +39,7 @@ def run_plan(
     stop_on_error: bool,
     progress: Callable[[int], None],
     drop: Callable[[int], None] = lambda n_texts: None,
-) -> Iterator[Outcome]:
+) -> Iterator[Outcome | NotRun]:
     """Outcomes of the plan's settings as they end: cached ones first, then the others as workers finish.
 
     progress gets the number of texts of every chunk that ends, drop that of texts that are not scored as their setting
@@ -57,7 +57,7 @@ def run_plan(
     with closing(_scored_outcomes(plan, evaluations, executor, progress, drop)) as scored:
         for outcome in chain(evaluated, scored):
             yield outcome
-            if outcome.result is None and stop_on_error:
+            if isinstance(outcome, NotRun) and stop_on_error:
                 return
 
 
@@ -67,7 +67,7 @@ def _scored_outcomes(
     executor: Executor,
     progress: Callable[[int], None],
     drop: Callable[[int], None],
-) -> Generator[Outcome]:
+) -> Generator[Outcome | NotRun]:
     """The outcomes of settings with texts to score, as workers finish."""
     settings = plan.everything
     waiting: dict[int, Chunks] = {}  # by setting, what is not done of it
@@ -88,7 +88,7 @@ def _scored_outcomes(
                     explain = partial(
                         explain_items, *parts, items, setting.seed, skip_refused=True, words=setting.words
                     )
-                    work = partial(_work, index, number, setting.slot.stored, *parts, explain)
+                    work = partial(_work, index, number, setting.slot, *parts, explain)
                     yield Job(work, _needs_device(*parts))
 
     def weight(index: int) -> tuple[bool, int]:

@@ -21,29 +21,30 @@ from bmx_grid.core.identity import RUNTIME, runtime
 from bmx_grid.core.stopping import uninterrupted
 from bmx_grid.core.wording import shortened
 from bmx_grid.evaluations.base import Estimate
-from bmx_grid.sweep import mlflow_view
-from bmx_grid.sweep.mlflow_answers import bounded_answers
 from bmx_grid.sweep.mlflow_runs import (
     LONGEST_NAME,
     LONGEST_TAG,
     SWEEP,
+    MetricEntry,
     find_runs,
     legal_name,
+    pages,
     parameters,
     point_tags,
     points,
     runs_on_server,
+    server_command,
     source_tags,
     sweep_identity,
+    view,
 )
 from bmx_grid.sweep.mlflow_store import (
     SQLITE,
     TRIES,
-    MetricEntry,
     active_runs,
+    bounded_answers,
     check_artifact,
     experiment_id,
-    insert_points,
     prepared,
     quiet,
     reason_of,
@@ -51,7 +52,7 @@ from bmx_grid.sweep.mlflow_store import (
 )
 from bmx_grid.sweep.output import RECIPES, TABLES
 from bmx_grid.sweep.results import SettingResult
-from bmx_grid.sweep.settings import Refused
+from bmx_grid.sweep.settings import NotRun
 
 LONGEST_WAIT = 3600.0
 AT_ONCE = 1000  # metrics of a call: MLflow's limit
@@ -120,7 +121,7 @@ class Tracker:
         sentences that answer the sweep's question, as plain text.
         """
 
-    def finish(self, failed: Sequence[Refused], error: BaseException | None = None) -> None:
+    def finish(self, failed: Sequence[NotRun], error: BaseException | None = None) -> None:
         """Close the sweep, which had these failures; settings whose recording was interrupted are closed with it.
 
         error: what ended the sweep before its time.
@@ -229,7 +230,7 @@ class MlflowTracker(Tracker):
         all_params = [Param(*item) for item in params.items()]
         all_tags = [RunTag(*item) for item in tags.items()]
         client.log_batch(run_id, params=all_params, tags=all_tags)
-        key, value = mlflow_view.view(self._sweep, name, self._of_sweep.info.start_time)
+        key, value = view(self._sweep, name, self._of_sweep.info.start_time)
         client.set_experiment_tag(experiment, key, value)
 
     def _restored(self, fingerprint: str) -> Any:
@@ -341,13 +342,13 @@ class MlflowTracker(Tracker):
                 text = pd.read_parquet(path).to_csv(index=False)
                 self._client.log_text(run_id, text, f"{TABLES}/{path.stem}.csv")
 
-    def finish(self, failed: Sequence[Refused], error: BaseException | None = None) -> None:
+    def finish(self, failed: Sequence[NotRun], error: BaseException | None = None) -> None:
         """Close the runs: FINISHED, FAILED (also when settings failed), or KILLED by Ctrl-C, a signal or an exit."""
         if self._client is not None:
             self._try(lambda: self._finish(failed, error))
         self._client = None
 
-    def _finish(self, failed: Sequence[Refused], error: BaseException | None) -> None:
+    def _finish(self, failed: Sequence[NotRun], error: BaseException | None) -> None:
         run_id = self._of_sweep.info.run_id
         experiment = self._of_sweep.info.experiment_id
         status = "FAILED" if failed else "FINISHED"
@@ -369,14 +370,13 @@ class MlflowTracker(Tracker):
         if not is_server and not self._address.startswith(SQLITE):
             return f"\n  MLflow at {shown_address(self._address)}"
         info = self._of_sweep.info
-        settings, sweep = mlflow_view.pages(
-            self._address if is_server else OWN_SERVER, info.experiment_id, self._sweep, info.run_id
-        )
-        command = "" if is_server else f"\n  {mlflow_view.server_command(self._address)}"
+        server = self._address if is_server else OWN_SERVER
+        settings, sweep = pages(server, info.experiment_id, self._sweep, info.run_id)
+        command = "" if is_server else f"\n  {server_command(self._address)}"
         return f"{command}\n  settings in MLflow: {settings}\n  sweep in MLflow: {sweep}"
 
     def _send(self, run: Any, entries: Sequence[MetricEntry], when: int) -> None:
-        """Metrics into a local database at once, to a server in as few calls as MLflow allows.
+        """Metrics in as few calls as MLflow allows; those that the run has already stay as they are.
 
         when: milliseconds of the first step; every later step is one later, because MLflow's page of a metric draws
         over time until it is set to steps, and points of one time are a vertical line there.
@@ -384,13 +384,7 @@ class MlflowTracker(Tracker):
         from mlflow.entities import Metric
 
         first = min((step for *_, step in entries), default=0)
-        times = [when + step - first for *_, step in entries]
-        if self._address.startswith(SQLITE):
-            insert_points(self._address, run.info.run_id, entries, times)
-            return
-        metrics = []
-        for (key, value, step), milliseconds in zip(entries, times, strict=True):
-            metrics.append(Metric(key, value, milliseconds, step))
+        metrics = [Metric(key, value, when + step - first, step) for key, value, step in entries]
         for start in range(0, len(metrics), AT_ONCE):
             self._client.log_batch(run.info.run_id, metrics=metrics[start : start + AT_ONCE])
 

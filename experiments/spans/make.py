@@ -90,7 +90,7 @@ def scores_of(folder: Path, segments: SegmentSet, file: str) -> Floats:
     path = folder / "metric-scores" / PAIR / f"{file}.seg.score"
     given = Imported(name=file, file=str(path), language_pairs=(PAIR,)).given(segments)
     assert given is not None
-    return given.segments
+    return given.base_scores
 
 
 def mixtures(data_dir: Path) -> Iterator[Mixture]:

@@ -6,7 +6,7 @@ import pytest
 from fakes import HashMetric, composed
 
 from bmx_grid.api.sweep_plan import plan_sweep
-from bmx_grid.attribution.languages import unknown_languages, warn_of_languages
+from bmx_grid.attribution.contracts import unknown_languages, warn_of_languages
 from bmx_grid.core.configure import build, load_option
 from bmx_grid.metrics.base import Metric
 from bmx_grid.models.model_cards import model_languages

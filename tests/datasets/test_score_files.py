@@ -30,7 +30,7 @@ def scores_given(path, segments=PLAIN, pairs=("en-de",), **settings):
 
 
 def matched(path, segments=PLAIN, **settings):
-    return scores_given(path, segments, **settings).segments.tolist()
+    return scores_given(path, segments, **settings).base_scores.tolist()
 
 
 def table(rows):
@@ -235,4 +235,4 @@ def test_rows_of_what_was_left_out_of_the_set_are_no_mistake(write):
 def test_files_of_system_scores_leave_segments_without_one(write, name, content):
     scores = scores_given(write(name, content), SYSTEMS, () if "en-zh" in content else ("en-de",))
     np.testing.assert_equal(dict(scores.systems), {"A": 1.0, "B": math.nan})
-    assert np.isnan(scores.segments).all()
+    assert np.isnan(scores.base_scores).all()

@@ -13,6 +13,10 @@ from bmx_grid.evaluations.boost_inputs import Member, linked
 from bmx_grid.evaluations.stored_tables import Tables
 
 
+def of_words(setting, attributed):
+    return dataclasses.replace(setting, scores=dataclasses.replace(setting.scores, attributed=attributed))
+
+
 def test_words_are_those_of_the_texts_or_those_that_an_explanation_speaks_of():
     setting = finished(12)
     assert setting.worded == ("source", "hypothesis")
@@ -20,12 +24,12 @@ def test_words_are_those_of_the_texts_or_those_that_an_explanation_speaks_of():
     assert [list(row) for row in setting.words_of("hypothesis")] == [text.split(" ") for text in texts]
     assert setting.word_counts("hypothesis").tolist() == [len(text.split(" ")) for text in texts]
     spoken_of = tuple(row[1:] for row in setting.words_of("hypothesis"))
-    part = dataclasses.replace(setting, attributed={"hypothesis": spoken_of})
+    part = of_words(setting, {"hypothesis": spoken_of})
     assert part.words_of("hypothesis") == spoken_of
     assert part.word_counts("hypothesis").tolist() == [len(row) for row in spoken_of]
     assert part.word_counts("source").tolist() == setting.word_counts("source").tolist()
     metric_alone = finished(12, explainer=None)
-    named = dataclasses.replace(metric_alone, attributed={"reference": spoken_of})
+    named = of_words(metric_alone, {"reference": spoken_of})
     assert named.worded == ("source", "reference", "hypothesis"), "in the order of roles"
 
 

@@ -7,11 +7,11 @@ import pytest
 from scipy.stats import pearsonr
 from some_settings import finished
 
-from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.core.ragged import Ragged
 from bmx_grid.evaluations.grid_surface import GridEvaluation
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.grid import Point, PowerRange
+from bmx_grid.words.attributions import AttributionSet
 
 GRID = GridEvaluation(p=PowerRange(-2, 2, 0.1), w=(0.0, 0.4, 1.0), fixed={"erasure": Point(w=0.4, p=-0.95)})
 
