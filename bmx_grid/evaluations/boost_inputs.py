@@ -83,14 +83,11 @@ def linked(
     or of its data set. Members of another origin choose, on their segments whose clusters are not shared, where the
     correlation of the metric is defined on these.
     """
-    labels_of_used = []
-    for member, labels_of_member in zip(members, labels, strict=True):
-        labels_of_all = np.asarray(labels_of_member, dtype=np.str_)
-        labels_of_used.append(labels_of_all[member.used])
+    named = zip(members, labels, strict=True)
+    used = [np.asarray(labels_of_all, dtype=np.str_)[member.used] for member, labels_of_all in named]
     # Coded together and split again, so that a shared cluster has one code in all members.
-    codes_of_all = codes(np.concatenate(labels_of_used))
-    ends = np.cumsum([len(used) for used in labels_of_used])
-    clusters = np.split(codes_of_all, ends[:-1])
+    ends = np.cumsum(list(map(len, used)))
+    clusters = np.split(codes(np.concatenate(used)), ends[:-1])
     joined = []
     for place, free in enumerate(free_of_each(labels)):
         choosing = {}
@@ -99,8 +96,7 @@ def linked(
                 continue
             chooser = members[other]
             rows = is_free[chooser.used]
-            correlation = correlate(kind, chooser.base[rows], chooser.human[rows])
-            if math.isfinite(correlation):
+            if math.isfinite(correlate(kind, chooser.base[rows], chooser.human[rows])):
                 choosing[other] = rows
         member = replace(members[place], clusters=clusters[place], choosing=choosing, held_out={})
         joined.append(member)

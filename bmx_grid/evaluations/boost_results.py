@@ -74,13 +74,11 @@ def chosen_on_all(kind: Kind, name: str, boost: Boost, members: Sequence[Member]
 
 def best_gains(kind: Kind, boosts: Boosts, member: Member) -> dict[str, float]:
     """What each boost that can be made here gains on the segments it is chosen on."""
+    baseline = correlate(kind, member.base, member.human)
     gains = {}
     for name, features in member.features.items():
         fitted = chosen_on_all(kind, name, boosts[name], [member])
-        boosted = fitted.scores(member.base, features)
-        correlation = correlate(kind, boosted, member.human)
-        baseline = correlate(kind, member.base, member.human)
-        gains[name] = correlation - baseline
+        gains[name] = correlate(kind, fitted.scores(member.base, features), member.human) - baseline
     return gains
 
 
@@ -88,31 +86,15 @@ def recipe_fields(kind: Kind, boosts: Boosts, members: Sequence[Member]) -> list
     """What is best on all segments of these members, as fields of a recipe; not what abstains or is a recipe."""
     chosen_on = []
     for member in members:
-        segments = member.setting.segments
-        part = ChosenOn(
-            dataset=segments.dataset,
-            language_pair=segments.language_pair,
-            segments=len(member.base),
-            clusters=number_of(codes(member.clusters)),
-            human=segments.judgements.primary,
-        )
-        chosen_on.append(part)
+        n_clusters = number_of(codes(member.clusters))
+        human = member.setting.segments.judgements.primary
+        chosen_on.append(ChosenOn(*member.setting.pair, len(member.base), n_clusters, human))
     recipes = []
     for name, boost in boosts.items():
-        if boost.fixed is not None:
-            continue
-        fitted = chosen_on_all(kind, name, boost, members)
-        if fitted.abstains:
-            continue
-        recipes.append(
-            {
-                "boost_name": name,
-                "boost": boost,
-                "constants": fitted.constants(),
-                "chosen_on": tuple(chosen_on),
-                "correlation": kind,
-            }
-        )
+        fitted = boost.fixed or chosen_on_all(kind, name, boost, members)
+        if boost.fixed is None and not fitted.abstains:
+            fields = {"boost_name": name, "boost": boost, "constants": fitted.constants()}
+            recipes.append({**fields, "chosen_on": tuple(chosen_on), "correlation": kind})
     return recipes
 
 

@@ -71,10 +71,7 @@ class GridOfSetting:
     @property
     def published(self) -> PointRow:
         """What the published point reaches; NaN where there is none."""
-        for row in self.points:
-            if row.point == "published":
-                return row
-        return NO_POINT
+        return next((row for row in self.points if row.point == "published"), NO_POINT)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,8 +91,7 @@ class GridEvaluation(GridOptions, Evaluation):
         return self.side == "both"
 
     def cost(self, n_segments: int) -> float:
-        n_points = len(self.spec.p) * len(self.spec.w)
-        return n_segments * n_points / CELLS_PER_SECOND
+        return n_segments * len(self.spec.p) * len(self.spec.w) / CELLS_PER_SECOND
 
     def surface(self, setting: Finished) -> GridOfSetting:
         """The grid of a setting alone. Raises DataError when attributions are too large to be shifted."""

@@ -171,8 +171,7 @@ class SignificanceEvaluation(OnGrid):
             if setting.metric.is_placebo:
                 continue
             for point, statistic in itertools.product(setting.boosted, self.statistics):
-                first_level = levels_of(setting, statistic)[:1]
-                for level, placebo in itertools.product(first_level, placebos):
+                for level, placebo in itertools.product(levels_of(setting, statistic)[:1], placebos):
                     family = f"{level}: boost against placebo"
                     result["tests"] += self._tests(setting, point, placebo, level, statistic, family)
         return results
