@@ -41,14 +41,15 @@ from bmx_grid.evaluations.boost_inputs import (
     member_of,
 )
 from bmx_grid.evaluations.boost_results import (
+    DATASET,
     TAKEN,
     BoostsOfSetting,
+    add_scopes,
     best_gains,
     recipe_fields,
     told,
     with_verdicts,
 )
-from bmx_grid.evaluations.boost_scopes import DATASET, add_scopes
 from bmx_grid.evaluations.gain_estimates import METRIC, Contrasts, GainStatistic, Key
 from bmx_grid.evaluations.grid_options import CELLS_PER_SECOND, OnGrid
 from bmx_grid.evaluations.held_out import FOLDS, Rated
