@@ -178,11 +178,6 @@ class BoostEvaluation(OnGrid):
     def _kind(self) -> Kind:
         return self.grid.correlation
 
-    @property
-    def _golds(self) -> tuple[str, ...]:
-        """The human scores that judge; "" for the primary one of each data set, whatever its name."""
-        return self.human or ("",)
-
     def of_scope(self, settings: Sequence[Finished]) -> list[BoostsOfSetting]:
         """What boosts, and the average of metrics, reach where other folds, language pairs and data sets choose.
 
@@ -286,7 +281,8 @@ class BoostEvaluation(OnGrid):
         kind = self._kind
         differences: dict[str, list[tuple[Rated, Contrasts]]] = {}
         for place, (member, result) in enumerate(zip(members, results, strict=True)):
-            for gold in self._golds:
+            # "" is the primary human score of each data set, whatever its name.
+            for gold in self.human or ("",):
                 # A further human score may rate fewer of the segments.
                 rated, rows = judged_by(kind, member, gold, self.grid.seed)
                 metrics = None if average is None else average.features[place]

@@ -103,19 +103,19 @@ class GridEvaluation(GridOptions, Evaluation):
             return GridOfSetting(spec, grid, shifted)
         inputs = setting.inputs(spec)
         grid = grid_of(spec, inputs)
-        published = self.fixed.get(setting.explainer_name)
-        place = None
-        if published is not None:
-            place = nearest_point(spec.p, spec.w, published.p, published.w)
         boosted: dict[str, Floats] = {}
         points: list[PointRow] = []
+        published = self.fixed.get(setting.explainer_name)
+        place = None if published is None else nearest_point(spec.p, spec.w, published.p, published.w)
         # A published point outside the grid has no row.
         if place is not None:
             w = spec.w[place[1]]
             p = spec.p[place[0]]
             boosted["published"] = scores_of_point(spec, setting, w, p)
             points.append(point_row("published", spec, setting, w, p, boosted["published"]))
-        boosted["cross_fitted"] = cross_fitted_points(spec, setting, inputs, self.seed)
+        # Folds are of whole clusters; the scores of their points are brought to the scale of the metric alone.
+        boosted["cross_fitted"] = np.full(len(base), np.nan)
+        boosted["cross_fitted"][inputs.used] = cross_fit(sample_of(spec, setting, inputs), FOLDS, self.seed)
         # Powers need positive numbers: a text with others was shifted, which the table of scores tells.
         shifted |= row_minimum(setting.scores.hypothesis) <= 0
         if spec.side != "hypothesis":
@@ -175,18 +175,6 @@ def scores_of_point(spec: GridSpec, setting: Finished, w: float, p: float) -> Fl
     """float64[N] boosted scores of a setting at (w, p)."""
     scores = setting.scores
     return scores_at(spec, p, w, scores.base_scores, scores.ground_truth, scores.hypothesis)
-
-
-def cross_fitted_points(spec: GridSpec, setting: Finished, inputs: GridInputs, seed: int) -> Floats:
-    """float64[N] each segment at the point that is best on the other folds: ten of whole clusters, drawn from the seed.
-
-    Points differ in the scale of their scores: all are brought to that of the metric alone
-    (`grid_resampling.cross_fit`).
-    """
-    boosted = np.full(len(inputs.used), np.nan)
-    sample = sample_of(spec, setting, inputs)
-    boosted[inputs.used] = cross_fit(sample, FOLDS, seed)
-    return boosted
 
 
 def chosen_elsewhere(spec: GridSpec, settings: Sequence[Finished]) -> dict[int, tuple[PointRow, Floats]]:
