@@ -137,8 +137,8 @@ class Material:
 
     setting: Finished
     rated: Flags
-    features: Mapping[str, Floats] = field(default_factory=dict)
-    lacking: Mapping[str, str] = field(default_factory=dict)
+    features: Mapping[str, Floats]
+    lacking: Mapping[str, str]
 
     def segments_of(self, name: str) -> Flags:
         """bool[N] which rated segments a boost can be made on; all of them if it cannot be made."""
@@ -153,9 +153,20 @@ def material_of(setting: Finished, boosts: Boosts) -> Material:
     Raises DataError where a boost cannot be made of the attributions at all.
     """
     rated = np.isfinite(setting.segments.human_scores) & np.isfinite(setting.scores.base_scores)
-    if setting.explainer is None:
-        return Material(setting, rated)
-    features, lacking = _features(setting, boosts, rated)
+    features = {}
+    lacking = {}
+    scores = setting.scores
+    for name, boost in boosts.items() if setting.explainer is not None else ():
+        reason = _differs(boost, setting)
+        if reason:
+            lacking[name] = reason
+            continue
+        columns = boost.features(scores.ground_truth, scores.hypothesis)
+        complete = np.isfinite(columns).all(axis=1)
+        if (complete & rated).any():
+            features[name] = columns
+        else:
+            lacking[name] = _lacks_side(name, boost, setting) if rated.any() else "no segment is rated"
     return Material(setting, rated, features, lacking)
 
 
@@ -234,27 +245,6 @@ def member_of(material: Material, boosts: Boosts, spec: GridSpec, *, fold_seed: 
         donors=drawn,
     )
     return member
-
-
-def _features(setting: Finished, boosts: Boosts, rated: Flags) -> tuple[dict[str, Floats], dict[str, str]]:
-    """The features float64[N, k] of boosts that can be made, and why others cannot, by name."""
-    features = {}
-    lacking = {}
-    scores = setting.scores
-    for name, boost in boosts.items():
-        reason = _differs(boost, setting)
-        if reason:
-            lacking[name] = reason
-            continue
-        columns = boost.features(scores.ground_truth, scores.hypothesis)
-        complete = np.isfinite(columns).all(axis=1)
-        if (complete & rated).any():
-            features[name] = columns
-        elif rated.any():
-            lacking[name] = _lacks_side(name, boost, setting)
-        else:
-            lacking[name] = "no segment is rated"
-    return features, lacking
 
 
 def _lacks_side(name: str, boost: Boost, setting: Finished) -> str:
