@@ -80,7 +80,7 @@ class Boosted:
         """
         from bmx_grid.evaluations.held_out import nuisance_of, rated_of
         from bmx_grid.evaluations.verdicts import evidence_on, judged
-        from bmx_grid.measures.nuisance import log_words
+        from bmx_grid.words.statistics import log_words
 
         scores, human = self._judged()
         kind = self._spec.correlation

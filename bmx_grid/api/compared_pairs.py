@@ -1,4 +1,4 @@
-"""Every two compared metrics: is their difference real, and does the better one add anything to score, length, text?"""
+"""Every two compared metrics: is their difference real, and does the better one lead given score, length and text?"""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bmx_grid.evaluations.held_out import nuisance_of, rated_of, strata_of
 from bmx_grid.evaluations.levels import SystemLevel
 from bmx_grid.evaluations.verdicts import Verdict, evidence_on, judged
 from bmx_grid.measures.correlation import Coefficient, correlate
-from bmx_grid.measures.drawn_units import Unit
+from bmx_grid.measures.correlations_of_resamples import Unit
 from bmx_grid.measures.grouped import within_groups
 from bmx_grid.measures.kernel_ridge import scattered
 from bmx_grid.measures.multiple_tests import benjamini_hochberg, holm, seed_of_repeats, tests_to_repeat
@@ -32,9 +32,12 @@ from bmx_grid.words.perturbation import ROLES, Role
 if TYPE_CHECKING:
     import pandas as pd
 
-NAMES = ("language_pair", "compared", "against", "grouping", "statistic")
-ESTIMATES = ("difference", "low", "high", "p", "n", "clusters")
-COLUMNS = (*NAMES, *ESTIMATES, "test", "level", "p_holm", "p_bh")
+TEST_ESTIMATES = ("difference", "low", "high", "p", "n", "clusters")
+TEST_COLUMNS = (
+    *("language_pair", "compared", "against", "grouping", "statistic"),
+    *TEST_ESTIMATES,
+    *("test", "level", "p_holm", "p_bh"),
+)
 # Of a family: those of tests.parquet without `explainer` and `point`.
 FAMILY_COLUMNS = (
     *("language_pair", "metric", "compared", "against", "level", "grouping", "statistic", "difference", "low", "high"),
@@ -136,7 +139,7 @@ def tests_of_pairs(pairs: Pairs, comparisons: Sequence[Comparison], options: Com
         row |= {"compared": left.metric_name, "against": right.metric_name}
         row |= {"level": options.level, "grouping": "none" if options.is_family else options.by}
         row |= {"statistic": options.statistic, "test": options.test, "alternative": "two-sided", **options.draws}
-        for name in ESTIMATES:
+        for name in TEST_ESTIMATES:
             row[name] = getattr(comparison, name)
         rows.append(row)
         tested.append((left, right))
@@ -148,9 +151,9 @@ def tests_of_pairs(pairs: Pairs, comparisons: Sequence[Comparison], options: Com
     family = f"{options.level}: metric against metric, {options.statistic}, {options.test}: {size}"
     tests = tests.assign(p_holm=holm(p), p_bh=benjamini_hochberg(p), family=family)
     if not options.is_family:
-        return _better_first(tests[[*COLUMNS]])
+        return _better_first(tests[[*TEST_COLUMNS]])
     # As in tests.parquet of a sweep, numbers of all kinds are floats.
-    return _better_first(tests.astype(dict.fromkeys((*ESTIMATES, "resamples", "seed"), np.float64)))
+    return _better_first(tests.astype(dict.fromkeys((*TEST_ESTIMATES, "resamples", "seed"), np.float64)))
 
 
 def _repeat_tests(rows: Sequence[dict[str, Any]], pairs: Pairs, options: ComparisonOptions) -> None:
@@ -254,7 +257,7 @@ def _evidence(better: ScoredColumn, other: ScoredColumn, used: Flags, options: C
     scores = better.scores.base_scores[read][used[read]]
     evidence = evidence_on(options.statistic, rated, scores, **options.draws)
     if other.log_words is None:
-        # Without words what is beyond the score alone is not what its name says.
+        # Without words the lengths are not controlled for, and the partial correlation is not the one of its name.
         return replace(evidence, partial_r=NOTHING, left=math.nan)
     return evidence
 

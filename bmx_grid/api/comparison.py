@@ -23,10 +23,10 @@ from bmx_grid.api.frames import (
     NAME,
     Columns,
     add_missing_texts,
+    frame_rows,
     frame_table,
     number_column,
     roles_of,
-    segment_rows,
 )
 from bmx_grid.api.inputs import Function, drawn, keyed, listed, one_name
 from bmx_grid.api.kinds import PANDAS
@@ -43,11 +43,11 @@ from bmx_grid.evaluations.levels import OF_SYSTEMS, SystemLevel
 from bmx_grid.evaluations.segment_level import CORRELATIONS, segment_correlations, within_sources
 from bmx_grid.evaluations.significance import ALONE
 from bmx_grid.measures.correlation import Coefficient
-from bmx_grid.measures.drawn_units import Unit
-from bmx_grid.measures.nuisance import log_words
+from bmx_grid.measures.correlations_of_resamples import Unit
 from bmx_grid.measures.resampling import bundled, codes, number_of
 from bmx_grid.words.attributions import AttributionSet
 from bmx_grid.words.perturbation import Role
+from bmx_grid.words.statistics import log_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -191,7 +191,7 @@ def _read(
     for role in ("hypothesis", "rater"):
         if len(roles.get(role, ())) > 1:
             raise ConfigError(f"columns: {role}: metrics have one column each, so give one row per output and rater.")
-    rows = segment_rows(*add_missing_texts(table, roles), language_pair, decimal)
+    rows = frame_rows(*add_missing_texts(table, roles), language_pair, decimal)
     _check_repeated(table, rows.repeated, scores)
     sets = [(rows.segments(NAME, pair), rows_of_pair) for pair, rows_of_pair in rows.by_pair.items()]
     return roles, list(_settings(sets, roles, scores, words))

@@ -21,7 +21,8 @@ from bmx_grid.metrics.base import Metric
 from bmx_grid.models.files import would_be_fetched
 from bmx_grid.models.sizes import GIGABYTES
 from bmx_grid.sweep.settings import SweepPlan
-from bmx_grid.words.perturbation import Item, Plan, Request, split_words
+from bmx_grid.words.perturbation import Item, Plan, Request
+from bmx_grid.words.segmentation import split_words
 
 TEXTS = 32  # that each metric scores
 SECONDS = 10.0  # for all metrics together, the start of their process and loading their models included

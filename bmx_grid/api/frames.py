@@ -121,7 +121,7 @@ def number_column(table: TableFile, name: str, decimal: Decimal = ".") -> Floats
     return numbers
 
 
-def segment_rows(table: TableFile, roles: Roles, language_pair: str | None, decimal: Decimal = ".") -> TableRows:
+def frame_rows(table: TableFile, roles: Roles, language_pair: str | None, decimal: Decimal = ".") -> TableRows:
     """The segments of a table by language pair, in order of appearance.
 
     roles: role -> columns. decimal: as for `number_column`. Raises DataError naming the row of what cannot be used,
@@ -218,7 +218,7 @@ def grid(
     decimal = convert(decimal, Decimal, "decimal")
     language_pair = one_name("language_pair", language_pair)
     sets = {}
-    rows = segment_rows(table, roles, language_pair, decimal)
+    rows = frame_rows(table, roles, language_pair, decimal)
     for pair in rows.by_pair:
         sets[pair] = rows.segments(NAME, pair)
     # What identifies the data set: a frame has no file.

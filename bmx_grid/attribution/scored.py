@@ -13,7 +13,7 @@ import numpy as np
 from bmx_grid.attribution.explain import Explanation
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import counted, visible
-from bmx_grid.words.perturbation import split_words
+from bmx_grid.words.segmentation import split_words
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -39,7 +39,7 @@ from bmx_grid.datasets.segments import NO_PAIR
 from bmx_grid.datasets.table_file import Reading
 from bmx_grid.datasets.tables import open_table
 from bmx_grid.measures.correlation import COEFFICIENTS
-from bmx_grid.measures.drawn_units import Unit
+from bmx_grid.measures.correlations_of_resamples import Unit
 from bmx_grid.report.terminal_lines import fitted, terminal_width
 
 

@@ -26,7 +26,8 @@ from bmx_grid.measures.resampling import Combine
 from bmx_grid.measures.systems import by_mean, expit, mean, system_score
 from bmx_grid.metrics.base import Metric
 from bmx_grid.sweep.output import table_path
-from bmx_grid.words.perturbation import Item, split_words
+from bmx_grid.words.perturbation import Item
+from bmx_grid.words.segmentation import split_words
 
 RESAMPLES = 1000
 LEVEL = 0.05

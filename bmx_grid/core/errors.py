@@ -172,7 +172,7 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> str:
     return f"unknown {kind} '{name}'.{hint} Available: {', '.join(available) or 'none'}."
 
 
-def check_name(kind: str, name: object, known: Iterable[str]) -> None:
+def check_known(kind: str, name: object, known: Iterable[str]) -> None:
     """Raise ConfigError with the closest match unless a name is one of those that exist."""
     names = list(known)
     if name not in names:

@@ -14,7 +14,7 @@ from bmx_grid.core.errors import ConfigError
 
 ALLOWED = "BMX_JUDGE_ALLOW"
 KEY_VARIABLE = "OPENAI_API_KEY"
-UNREAD: list[str] = []  # answers to this process that could not be read, shortened: a sweep counts them
+UNREAD_ANSWERS: list[str] = []  # answers to this process that could not be read, shortened: a sweep counts them
 _dry: ContextVar[bool] = ContextVar("dry", default=False)
 
 

@@ -20,7 +20,7 @@ from bmx_grid.datasets.scores_of_files import FromFile
 if TYPE_CHECKING:
     import pandas as pd
 
-LINE = re.compile(
+SCORE_LINE = re.compile(
     r"(?P<file>[^\t]*)\t(?:Segment (?P<segment>\d{1,9})\t)?score: (?P<value>[^\t]*)(?:\tvariance: [^\t]*)?"
 )
 FIELD = "COMET"
@@ -30,7 +30,7 @@ ENDING = re.compile(r"\.[A-Za-z]{1,5}")
 
 def is_comet_text(lines: Sequence[str]) -> bool:
     """Whether the first line is one of comet-score."""
-    return LINE.fullmatch(lines[0]) is not None
+    return SCORE_LINE.fullmatch(lines[0]) is not None
 
 
 def comet_rows(lines: Sequence[str], path: Path) -> tuple[pd.DataFrame, bool]:
@@ -42,7 +42,7 @@ def comet_rows(lines: Sequence[str], path: Path) -> tuple[pd.DataFrame, bool]:
     systems = []
     n_segments: dict[str, int] = {}
     for number, line in enumerate(lines, start=1):
-        match = LINE.fullmatch(line)
+        match = SCORE_LINE.fullmatch(line)
         if match is None:
             raise DataError(
                 f"{path}, line {number}: {line[:60]!r} is no line of comet-score; delete it, or name a table of scores."

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # UTF-32 first: its little-endian mark begins with that of UTF-16.
-MARKS = {
+BYTE_ORDER_MARKS = {
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF8: "utf-8-sig",
@@ -35,7 +35,7 @@ MARKS = {
 # A NUL in each second byte is ASCII in UTF-16 without a mark.
 WITHOUT_MARK = ("utf-16-be", "utf-16-le")
 # How a missing number is written, in any case.
-MISSING = {"", "na", "n/a", "nan", "none", "null"}
+NO_NUMBER = {"", "na", "n/a", "nan", "none", "null"}
 # The sign before the decimals of a number.
 Decimal = Literal[".", ","]
 HAS_DECIMAL_COMMA = re.compile(r"[-+−]?\d*,\d+(e[-+]?\d+)?", re.IGNORECASE)
@@ -59,7 +59,7 @@ def decode(raw: bytes, where: str, encoding: str | None = None, option: str = ""
         DataError: names the line of a byte that does not fit, or is NUL.
         ConfigError: the encoding is unknown.
     """
-    marked = [name for mark, name in MARKS.items() if raw.startswith(mark)]
+    marked = [name for mark, name in BYTE_ORDER_MARKS.items() if raw.startswith(mark)]
     name = marked[0] if marked else encoding or "utf-8"
     try:
         text = raw.decode(name)
@@ -195,7 +195,7 @@ def parse_number(
     1_000, and with a decimal comma numbers with a point, which may stand for thousands.
     """
     is_text = isinstance(value, str)
-    if value is None or (is_text and value.strip().lower() in MISSING):
+    if value is None or (is_text and value.strip().lower() in NO_NUMBER):
         return math.nan
     # Infinite is whatever is refused, so that one message is enough.
     number = math.inf

@@ -28,7 +28,7 @@ REPEATED = (
     "one output need a column rater."
 )
 # What segments share: a role and a text, or a kind, the data set, the language pair and a name.
-Key = tuple[str, ...]
+SharedKey = tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -333,7 +333,7 @@ def clusters(sets: Sequence[SegmentSet]) -> list[NDArray[np.object_]]:
     from scipy.sparse.csgraph import connected_components
 
     # The keys of texts and documents are the nodes of a graph, and each segment links its own.
-    numbers: dict[Key, int] = {}
+    numbers: dict[SharedKey, int] = {}
     # Per set and segment the number of its first key.
     firsts: list[list[int]] = []
     links: list[tuple[int, int]] = []
@@ -347,7 +347,7 @@ def clusters(sets: Sequence[SegmentSet]) -> list[NDArray[np.object_]]:
     ends = np.array(links, dtype=np.int64).reshape(-1, 2).T
     graph = coo_array((np.ones(len(links)), ends), shape=(len(numbers), len(numbers)))
     component_of = connected_components(graph, directed=False)[1].tolist()
-    smallest: dict[int, Key] = {}
+    smallest: dict[int, SharedKey] = {}
     # From the largest key to the smallest, which is written last.
     for key in sorted(numbers, reverse=True):
         smallest[component_of[numbers[key]]] = key
@@ -362,14 +362,14 @@ def clusters(sets: Sequence[SegmentSet]) -> list[NDArray[np.object_]]:
     return labels_of_sets
 
 
-def _keys_of_segments(segments: SegmentSet) -> Iterator[list[Key]]:
+def _keys_of_segments(segments: SegmentSet) -> Iterator[list[SharedKey]]:
     """What each segment shares with others that it depends on, never nothing."""
     # A document that all segments are of would make them one cluster.
     has_documents = len({segment.document for segment in segments.segments}) > 1
     repeated = _in_several_documents(segments)
     pair = (segments.dataset, segments.language_pair)
     for segment in segments.segments:
-        keys: list[Key] = [text for text in _texts_of(segment) if text not in repeated]
+        keys: list[SharedKey] = [text for text in _texts_of(segment) if text not in repeated]
         if has_documents and segment.document:
             keys.append(("document", *pair, segment.document))
             # A document that is named for each system apart is still the same by its ids.

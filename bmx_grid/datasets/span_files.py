@@ -43,7 +43,7 @@ NESTED = "errors of WMT25 or WMT26"
 JSONL = "spans"
 # The place of an omission in ESA.
 NO_PLACE = "missing"
-OPEN = "<v>"
+OPENING = "<v>"
 CLOSE = "</v>"
 ESA_FIELDS = 12
 ESA_KINDS = ("TGT", "BAD", "REF", "CHK")
@@ -263,7 +263,7 @@ def _mqm(path: Path) -> Iterator[dict[str, Any]]:
             raise DataError(
                 f"{where}: {counted(len(fields), 'field')}, but there are {len(names)} columns: {line[:60]!r}."
             )
-        before, opened, rest = fields["target"].partition(OPEN)
+        before, opened, rest = fields["target"].partition(OPENING)
         inside, _, after = rest.partition(CLOSE)
         text = before + inside + after
         system = fields["system"]

@@ -16,17 +16,17 @@ from bmx_grid.core.storage import check_name
 from bmx_grid.core.wording import counted
 from bmx_grid.datasets.column_roles import Roles, has_rating_columns
 from bmx_grid.datasets.lines import Decimal, parse_numbers
-from bmx_grid.datasets.long_ratings import grouped, mean_ratings, ratings_by_output
+from bmx_grid.datasets.long_ratings import group_ratings, mean_ratings, ratings_by_output
 from bmx_grid.datasets.segments import NO_PAIR, Judgements, Segment, SegmentSet
 from bmx_grid.datasets.table_file import TableFile, is_gap, read_names, read_texts
 
 UNRATED = "leave it empty for an unrated segment"
-NAMES = ("language_pair", "id", "system", "document", "domain", "rater")
+NAME_ROLES = ("language_pair", "id", "system", "document", "domain", "rater")
 # The human score of columns that are no score by themselves: ratings, or those of one system each.
 SCORE = "score"
 
 # Role -> the value of each row.
-Values = dict[str, list[Any]]
+RoleValues = dict[str, list[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,14 +130,14 @@ def _filled_part(table: TableFile, roles: Roles) -> tuple[TableFile, Sequence[in
     return TableFile(table.path, list(columns), len(numbers), columns.__getitem__, place), numbers
 
 
-def _read_roles(table: TableFile, roles: Roles) -> Values:
+def _read_roles(table: TableFile, roles: Roles) -> RoleValues:
     """The values of all roles but the scores; of further references and hypotheses a list per row."""
-    texts: Values = {}
+    texts: RoleValues = {}
     for role, names in roles.items():
         if role == "score" or (role == "rater" and has_rating_columns(roles)):
             continue
         columns = table.take(names)
-        if role in NAMES:
+        if role in NAME_ROLES:
             texts[role] = list(read_names(columns[names[0]], role, names[0], table))
             continue
         first, *further = names
@@ -212,11 +212,11 @@ def _read_scores(
 
 
 def _one_row_per_system(
-    texts: Values, scores: Mapping[str, Floats], systems: Sequence[str]
-) -> tuple[Values, dict[str, Floats]]:
+    texts: RoleValues, scores: Mapping[str, Floats], systems: Sequence[str]
+) -> tuple[RoleValues, dict[str, Floats]]:
     """Rows with a hypothesis and a score per system as rows of one system each, named as its column."""
     count = len(texts["hypothesis"])
-    by_output: Values = {}
+    by_output: RoleValues = {}
     if "id" not in texts:
         # The outputs of one row are of one source.
         texts = {**texts, "id": [str(row + 1) for row in range(count)]}
@@ -267,7 +267,7 @@ def _judgements(
 
 
 def _outputs_with_ratings(
-    table: TableFile, rows_of_pair: Mapping[str, Sequence[int]], texts: Values, number_of: Sequence[int]
+    table: TableFile, rows_of_pair: Mapping[str, Sequence[int]], texts: RoleValues, number_of: Sequence[int]
 ) -> dict[str, list[list[int]]]:
     """The rows of each output, of language pairs with several ratings of an output; a warning counts them.
 
@@ -279,7 +279,7 @@ def _outputs_with_ratings(
 
     groups_of_pair = {}
     for pair, rows in rows_of_pair.items():
-        groups = grouped(rows, texts, str(table.path), place)
+        groups = group_ratings(rows, texts, str(table.path), place)
         if len(groups) < len(rows):
             groups_of_pair[pair] = groups
     n_outputs = sum(map(len, groups_of_pair.values()))

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from bmx_grid.core.contents import file_version
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError
+from bmx_grid.core.identity import file_version
 from bmx_grid.core.ragged import Ints
 from bmx_grid.core.wording import counted, shortened, visible
 from bmx_grid.datasets.archives import GZIP, gunzip
 from bmx_grid.datasets.lines import decode_lines, read_bytes
-from bmx_grid.datasets.nested import Output, columns_of, field_names, field_value, is_nested, outputs_of
+from bmx_grid.datasets.nested import Output, field_names, field_value, is_nested, nested_columns, nested_outputs
 from bmx_grid.datasets.parquet_files import read_parquet
 from bmx_grid.datasets.table_file import FIRST_ROWS, PLAIN, SPLIT, Reading, TableFile, check_header, separator_of
 from bmx_grid.datasets.workbooks import read_workbook
@@ -238,7 +238,7 @@ def _jsonl(lines: list[str], path: Path, reading: Reading) -> TableFile:
             records[row] = _json_object(line, f"{path}, line {row}")
     # Nested or not is told by the first record; another layout further down is an error of its line.
     if records and is_nested(next(iter(records.values()))):
-        return _nested(list(outputs_of(records, str(path))), path)
+        return _nested(list(nested_outputs(records, str(path))), path)
     numbers = list(records)
     objects = list(dict.fromkeys(chain.from_iterable(map(_object_fields, records.values()))))
 
@@ -286,7 +286,7 @@ def _json_object(line: str, where: str) -> dict[str, Any]:
 
 def _nested(outputs: Sequence[Output], path: Path) -> TableFile:
     """A table with a row per output, of records that hold all outputs for a source."""
-    columns = columns_of(outputs)
+    columns = nested_columns(outputs)
 
     def place(index: int) -> str:
         return outputs[index].place

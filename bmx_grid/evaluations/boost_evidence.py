@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bmx_grid.core.ragged import Floats
-from bmx_grid.evaluations.base import NOTHING, Estimate, Measured, SettingNames, SettingRow
+from bmx_grid.evaluations.base import NOTHING, Estimate, SettingNames, SettingRow, Tested
 from bmx_grid.evaluations.gain_estimates import (
     METRIC,
     Contrasts,
@@ -21,7 +21,6 @@ from bmx_grid.evaluations.gain_estimates import (
 )
 from bmx_grid.evaluations.held_out import FEWEST_SOURCES, Rated
 from bmx_grid.measures.correlation import Coefficient
-from bmx_grid.measures.kernel_ridge import Nuisance
 from bmx_grid.measures.pairwise import PairedSources
 from bmx_grid.measures.partial_correlation import partial_correlations
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, cluster_mean, codes, number_of, seeded_draws
@@ -63,6 +62,8 @@ class BoostRow(SettingRow):
     """One row of boosts.parquet: what a boost gains over the metric at a point, on a data set and language pair.
 
     Or, against something else than the metric, its partial correlation with the human scores (`SCORE_AND_TEXT`).
+    p: two-sided, of no gain, by Student's t of the gain over the spread of its resamples, and uncorrected: those of the
+    verdicts are corrected.
     explained: the share of the variance of human scores that is predicted by what a partial correlation is given.
     The interval is that of the bootstrap of a pair's clusters; of several pairs that of `over_pairs`.
     human: the human score that judges, "" for the primary one. n, clusters: segments that it rests on, and clusters of
@@ -77,7 +78,7 @@ class BoostRow(SettingRow):
     boost: str
     against: str
     point: str
-    gain: Measured
+    gain: Tested
     pairs: int
     n: int
     clusters: int
@@ -111,36 +112,24 @@ def contrasts(
     if statistic == "pdp":
         paired = PairedSources.of(kind, rated.human, rated.items, rated.clusters)
         sources = paired if len(paired.first) >= FEWEST_SOURCES else None
-    # One set of columns for all contrasts: each correlation is computed once per resample.
-    differences = Contrasts(kind=kind, statistic=statistic, gold=gold, human=rated.human, sources=sources)
-    base = differences.add(rated.base)
-    for (boost, point), scores in held_out.items():
-        place = differences.add(scores)
-        differences.terms[boost, METRIC, point, gold] = {place: 1.0, base: -1.0}
-    judged = {key: scores for key, scores in held_out.items() if key not in not_judged}
-    _add_partial(differences, rated, rated.nuisance, judged, SCORE_AND_TEXT, seed)
+    scores_by_key = {(boost, METRIC, point, gold): scores for (boost, point), scores in held_out.items()}
+    differences = Contrasts(kind, statistic, rated.base, rated.human, scores_by_key, sources)
+    given = {SCORE_AND_TEXT: rated.nuisance}
     if metrics is not None:
-        # The average of metrics is made of what it would be given.
-        boosts_alone = {key: scores for key, scores in judged.items() if key[0] != COMBINED}
-        nuisance = replace(rated.nuisance, metrics=metrics)
-        _add_partial(differences, rated, nuisance, boosts_alone, METRICS, seed)
+        given[METRICS] = replace(rated.nuisance, metrics=metrics)
+    for against, nuisance in given.items():
+        judged = {}
+        for (boost, point), scores in held_out.items():
+            # Placebos are made of the nuisance, and the average of metrics of what it would be given.
+            is_made_of_it = boost in PLACEBOS or original_of(boost) is not None
+            is_made_of_it |= against == METRICS and boost == COMBINED
+            if (boost, point) not in not_judged and not is_made_of_it and np.isfinite(scores).all():
+                judged[boost, against, point, gold] = scores
+        if judged and len(rated.human):
+            columns = np.column_stack(list(judged.values()))
+            found = partial_correlations(kind, nuisance, rated.human, columns, rated.clusters, seed)
+            differences.partial.update(zip(judged, found, strict=True))
     return differences
-
-
-def _add_partial(
-    differences: Contrasts, rated: Rated, nuisance: Nuisance, held_out: HeldOutScores, given: str, seed: int
-) -> None:
-    """Add the partial correlations of boosts; none of placebos, which are made of the nuisance."""
-    judged = {}
-    for (boost, point), scores in held_out.items():
-        if boost not in PLACEBOS and original_of(boost) is None and np.isfinite(scores).all():
-            judged[boost, given, point, differences.gold] = scores
-    if not (judged and len(rated.human)):
-        return
-    columns = np.column_stack(list(judged.values()))
-    kind = differences.kind
-    found = partial_correlations(kind, nuisance, rated.human, columns, rated.clusters, seed)
-    differences.partial.update(zip(judged, found, strict=True))
 
 
 def lines_of(setting: SettingNames, rated: Rated, differences: Contrasts, resamples: int, seed: int) -> list[BoostRow]:
@@ -209,21 +198,14 @@ def over_scope(
         if key in joint:
             mean = float(np.mean(values))
             drawn = estimate(mean, joint[key], clusters)
-        boost, against, point, human = key
-        row = BoostRow(
+        row = replace(
+            of_pairs[0],
             dataset=dataset,
             language_pair=language_pair,
-            metric=of_pairs[0].metric,
-            explainer=of_pairs[0].explainer,
-            boost=boost,
-            against=against,
-            point=point,
             gain=over_pairs(values, drawn),
             pairs=len(of_pairs),
             n=sum(line.n for line in of_pairs),
             clusters=clusters,
-            human=human,
-            beside=of_pairs[0].beside,
             explained=float(np.mean([line.explained for line in of_pairs])),
         )
         joined.append(row)

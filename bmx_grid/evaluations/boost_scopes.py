@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -17,69 +16,36 @@ DATASET = NAMES[:1]
 Samples = Mapping[Key, Floats]  # float64[R] resamples of a gain
 
 
-class Scope(NamedTuple):
-    """Some data sets, by number, under the name that rows on them have; places: of their settings."""
+def add_scopes(members: Sequence[Member], samples: Sequence[Samples]) -> None:
+    """Add the gains over the language pairs of each data set to the rows of its first member, and those over all
+    data sets to the rows of the first member of all.
 
-    name: str
-    datasets: Sequence[int]
-    places: Sequence[int]
-
-
-def add_scopes(
-    members: Sequence[Member], rows_of_members: Sequence[list[BoostRow]], samples: Sequence[Samples]
-) -> None:
-    """Add the gains over the language pairs of each data set to the rows of its first setting, and those over all
-    data sets to the rows of the first setting of all.
-
-    rows_of_members: the gains on single pairs, of each setting. samples: resamples of each data set, which count as
-    often as it has pairs.
+    samples: resamples of each data set, which count as often as it has pairs.
     """
     # Copied: rows over several pairs are added to the same lists.
-    single = [list(rows) for rows in rows_of_members]
+    single = [list(member.rows) for member in members]
     by_dataset = grouped([member.setting for member in members], DATASET)
-    scopes = []
-    for dataset, places in enumerate(by_dataset):
-        first = members[places[0]].setting
-        scopes.append(Scope(first.segments.dataset, [dataset], places))
+    scopes: list[Sequence[int]] = [[number] for number in range(len(by_dataset))]
     if len(by_dataset) > 1:
-        every_dataset = range(len(by_dataset))
-        every_place = range(len(members))
-        scopes.append(Scope(ALL, every_dataset, every_place))
-    sizes = [len(places) for places in by_dataset]
-    for scope in scopes:
-        joint = _joint_samples(scope, samples, sizes)
+        scopes.append(range(len(by_dataset)))
+    for datasets in scopes:
+        places = sorted(place for number in datasets for place in by_dataset[number])
+        first = members[places[0]]
+        name = first.setting.segments.dataset if len(datasets) == 1 else ALL
+        joint: dict[Key, Floats] = {}
+        for key in samples[datasets[0]]:
+            if all(key in samples[number] for number in datasets):
+                # Of data sets with several pairs each has its share: the mean is over pairs.
+                parts = [samples[number][key] * (len(by_dataset[number]) / len(places)) for number in datasets]
+                joint[key] = np.sum(parts, axis=0)
         by_gold: dict[str, list[BoostRow]] = {}
-        for place in scope.places:
+        for place in places:
             for row in single[place]:
                 by_gold.setdefault(row.human, []).append(row)
         for gold, rows in by_gold.items():
             # A cluster that several pairs share counts once: they are drawn together.
-            clusters = set()
-            for place in scope.places:
-                clusters |= _rated_clusters(members[place], gold)
-            joined = over_scope((scope.name, ALL), rows, joint, len(clusters))
-            rows_of_members[scope.places[0]].extend(joined)
-
-
-def _joint_samples(scope: Scope, samples: Sequence[Samples], sizes: Sequence[int]) -> dict[Key, Floats]:
-    """Resamples of the mean over the pairs of a scope, of what all its data sets have.
-
-    sizes: the number of pairs of each data set.
-    """
-    n_pairs = len(scope.places)
-    joint: dict[Key, Floats] = {}
-    samples_of_datasets = [samples[dataset] for dataset in scope.datasets]
-    for key in samples_of_datasets[0]:
-        if not all(key in of_dataset for of_dataset in samples_of_datasets):
-            continue
-        parts = []
-        for dataset in scope.datasets:
-            # Of data sets with several pairs each has its share: the mean is over pairs.
-            share = sizes[dataset] / n_pairs
-            part = samples[dataset][key] * share
-            parts.append(part)
-        joint[key] = np.sum(parts, axis=0)
-    return joint
+            clusters = set[tuple[str, str]]().union(*(_rated_clusters(members[place], gold) for place in places))
+            first.rows.extend(over_scope((name, ALL), rows, joint, len(clusters)))
 
 
 def _rated_clusters(member: Member, gold: str) -> set[tuple[str, str]]:

@@ -81,13 +81,13 @@ class GridOfSetting:
 class GridEvaluation(GridOptions, Evaluation):
     """Correlations of s1 = w * s0 + (1 - w) * M_p with the human scores, for every p and w; fields as of `GridOptions`.
 
-    The surface of a setting is computed as it ends, so that it can be shown and tracked at once.
+    The surface of a setting is a step of its own (`surface`), computed as the setting ends, so that it can be shown and
+    tracked at once.
     """
 
     VERSION: ClassVar[int] = 2  # a point has the correlation of its scores, the metric alone one at every p
     SCOPE: ClassVar[tuple[str, ...]] = OF_PAIRS
     ROWS: ClassVar[Mapping[str, type]] = {"grid": GridRow, "points": PointRow}
-    AS_IT_ENDS: ClassVar[bool] = True
 
     @property
     def reads_ground_truth(self) -> bool:
@@ -97,7 +97,7 @@ class GridEvaluation(GridOptions, Evaluation):
         n_points = len(self.spec.p) * len(self.spec.w)
         return n_segments * n_points / CELLS_PER_SECOND
 
-    def of_setting(self, setting: Finished) -> GridOfSetting:
+    def surface(self, setting: Finished) -> GridOfSetting:
         """The grid of a setting alone. Raises DataError when attributions are too large to be shifted."""
         spec = self.spec
         base = setting.scores.base_scores
@@ -128,13 +128,7 @@ class GridEvaluation(GridOptions, Evaluation):
 
     def of_scope(self, settings: Sequence[Finished]) -> list[GridOfSetting]:
         """The grids, with the points that were chosen on the other language pairs."""
-        results = []
-        for setting in settings:
-            # Mostly it was computed as the setting ended (AS_IT_ENDS).
-            result = setting.known.get(self.key)
-            if result is None:
-                result = self.of_setting(setting)
-            results.append(result)
+        results = [setting.surface or self.surface(setting) for setting in settings]
         for place, (row, scores) in chosen_elsewhere(self.spec, settings).items():
             result = results[place]
             boosted = {**result.boosted, row.point: scores}

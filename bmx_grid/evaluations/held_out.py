@@ -18,8 +18,8 @@ from bmx_grid.measures.correlation import Coefficient, Kind, correlate
 from bmx_grid.measures.grid_resampling import FOLDS_PLACE, to_scale
 from bmx_grid.measures.kernel_ridge import Nuisance, standardise
 from bmx_grid.measures.nuisance import donors
-from bmx_grid.measures.nuisance import log_words as log_words_of
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, dealt, number_of
+from bmx_grid.words.statistics import log_words as log_words_of
 from bmx_grid.words.statistics import text_statistics
 
 FOLDS = 10
@@ -62,14 +62,17 @@ def rated_of(
     used: Flags,
     seed: int,
     items: NDArray[Any] | None = None,
-) -> Rated:
+    kind_of: Any = Rated,
+    **more: Any,
+) -> Any:
     """The segments where bool[N] `used` is true, of arrays of N; labels of clusters and items.
 
-    seed: of folds, which are dealt among the same segments. items: each segment its own if None.
+    seed: of folds, which are dealt among the same segments. items: each segment its own if None. kind_of: a class of
+    `Rated`, and more: its further fields.
     """
     clusters_of_used = codes(clusters[used])
     items = np.arange(len(base)) if items is None else items
-    return Rated(
+    return kind_of(
         base=base[used],
         human=human[used],
         log_words=log_words[used],
@@ -78,6 +81,7 @@ def rated_of(
         nuisance=nuisance.take(np.flatnonzero(used)),
         fold_of=folds_of(kind, base[used], human[used], clusters_of_used, seed),
         used=used,
+        **more,
     )
 
 

@@ -35,14 +35,14 @@ from bmx_grid.evaluations.compared_scores import (
     compared_systems,
     gain_at,
     levels_of,
-    turned,
+    scores_at_level,
     unit_of,
 )
 from bmx_grid.evaluations.grid_options import OnGrid
 from bmx_grid.evaluations.grid_surface import sample_of
 from bmx_grid.measures.agreement_tests import AgreementStatistic, Scores
 from bmx_grid.measures.correlation import Coefficient, correlate
-from bmx_grid.measures.drawn_units import Unit
+from bmx_grid.measures.correlations_of_resamples import Unit
 from bmx_grid.measures.grid_resampling import selection_adjusted
 from bmx_grid.measures.multiple_tests import LEVEL, benjamini_hochberg, holm, seed_of_repeats, tests_to_repeat
 from bmx_grid.measures.paired_tests import Comparison, williams
@@ -146,23 +146,17 @@ class SignificanceEvaluation(OnGrid):
     def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[Result]:
         """With p values by family."""
         results = super().evaluate(settings, each)
-        rows = []
-        places = []  # of the setting of each row
-        for place, result in enumerate(results):
-            rows += result["tests"]
-            places += [place] * len(result["tests"])
         # Families span the sweep: their sizes are known when all settings have ended.
-        refined = self._refined(settings, places, rows)
-        corrected = iter(adjusted(refined))
+        of_rows = [setting for setting, result in zip(settings, results, strict=True) for _ in result["tests"]]
+        rows = itertools.chain.from_iterable(result["tests"] for result in results)
+        corrected = iter(adjusted(self._refined(settings, of_rows, list(rows))))
         for result in results:
             result["tests"] = [next(corrected) for _ in result["tests"]]
         return results
 
     def of_scope(self, settings: Sequence[Finished]) -> list[Result]:
         """The tests of the points and grids of a language pair, and those of its metrics with their ranks."""
-        results: list[Result] = []
-        for setting in settings:
-            results.append({"tests": list(self._of_points(setting)), "ranking": []})
+        results: list[Result] = [{"tests": list(self._of_points(setting)), "ranking": []} for setting in settings]
         # A metric alone is the same with every explainer: it is compared once, with the first.
         first = [places[0] for places in grouped(settings, OF_METRIC)]
         metrics = [settings[place] for place in first]
@@ -222,38 +216,28 @@ class SignificanceEvaluation(OnGrid):
                 continue
             against = "placebo" if is_placebo[right] else "metric"
             family = f"{level}: metric against {against}"
-            rows = self._tests(settings[left], BASE, settings[right], level, statistic, family)
-            tests = list(rows)
+            tests = list(self._tests(settings[left], BASE, settings[right], level, statistic, family))
             if math.isfinite(tests[0].difference.value):
                 results[left]["tests"] += tests
                 # Ranks go by a permutation test, where one was asked for.
-                permutations = [row for row in tests if row.test in UNITS]
-                decisive = permutations[0] if permutations else tests[0]
-                p_of_pairs[left, right] = decisive.p
+                decisive = [row for row in tests if row.test in UNITS] or tests
+                p_of_pairs[left, right] = decisive[0].p
         if not p_of_pairs:
             return
-        scores = [turned(setting, BASE, level, statistic) for setting in settings]
-        values = [self._value(scores_of_metric, statistic) for scores_of_metric in scores]
+        scores = [scores_at_level(setting, BASE, level, statistic, turn=True) for setting in settings]
+        values = [_value(scores_of_metric, statistic) for scores_of_metric in scores]
         ranks = significance_ranks(values, p_of_pairs)
-        for place, result in enumerate(results):
-            used = np.isfinite(scores[place].x + scores[place].human)
-            sign = 1.0 if statistic in AGREEMENTS else settings[place].direction
-            row = Rank(
-                explainer=ALONE,
-                level=level,
-                statistic=statistic,
-                value=sign * values[place],
-                rank=ranks[place],
-                n=int(used.sum()),
-            )
-            result["ranking"].append(row)
+        for setting, result, of_metric, value, rank in zip(settings, results, scores, values, ranks, strict=True):
+            n_used = int(np.isfinite(of_metric.x + of_metric.human).sum())
+            sign = 1.0 if statistic in AGREEMENTS else setting.direction
+            result["ranking"].append(Rank(ALONE, level, statistic, sign * value, rank, n_used))
 
     def _refined(
-        self, settings: Sequence[Finished], places: Sequence[int], rows: Sequence[TestRow]
+        self, settings: Sequence[Finished], of_rows: Sequence[Finished], rows: Sequence[TestRow]
     ) -> Iterator[TestRow]:
         """Permutation tests of large families repeated with more resamples (`tests_to_repeat`); other rows as they are.
 
-        places: of the setting of each row.
+        of_rows: the setting of each row.
         """
         places_of_families: dict[str, list[int]] = {}
         for place, row in enumerate(rows):
@@ -272,7 +256,7 @@ class SignificanceEvaluation(OnGrid):
                 yield row
                 continue
             count = resamples_of[place]
-            setting = settings[places[place]]
+            setting = of_rows[place]
             is_own = row.against == setting.metric_name
             other = setting if is_own else alone[(*setting.pair, row.against)]
             drawn: dict[str, Any] = {"resamples": count, "seed": seed, "bootstrap": False}
@@ -282,11 +266,6 @@ class SignificanceEvaluation(OnGrid):
                 scores = compared_scores(setting, row.point, other, row.level, row.statistic)
                 again = compared(scores, row.statistic, unit_of(scores, row.test), **drawn)
             yield replace(row, p=again.p, resamples=count, seed=seed)
-
-    def _value(self, scores: Scores, statistic: Any) -> float:
-        if statistic in AGREEMENTS:
-            return compared(scores, statistic, "inputs", resamples=1, bootstrap=False).x
-        return correlate(statistic, scores.x, scores.human)
 
     def _tests(
         self,
@@ -349,6 +328,13 @@ class SignificanceEvaluation(OnGrid):
             )
 
 
+def _value(scores: Scores, statistic: Any) -> float:
+    """The statistic of a metric."""
+    if statistic in AGREEMENTS:
+        return compared(replace(scores, y=scores.x), statistic, "inputs", resamples=1, bootstrap=False).x
+    return correlate(statistic, scores.x, scores.human)
+
+
 def _williams(scores: Scores, statistic: Any, both: Comparison) -> float:
     """The p value of Williams' test, which is one of correlations; NaN for statistics of agreement."""
     if statistic in AGREEMENTS:
@@ -406,18 +392,13 @@ def adjusted(rows: Iterable[TestRow]) -> list[TestRow]:
     import pandas as pd
 
     rows = list(rows)
-    families = [row.family for row in rows]
-    p_values = [row.p for row in rows]
     # With its type: a series of none would have another one.
-    p = pd.Series(p_values, dtype=np.float64)
-    by_family = p.groupby(families)
+    p = pd.Series([row.p for row in rows], dtype=np.float64)
+    by_family = p.groupby([row.family for row in rows])
     # Of defined p values: what could not be tested is no comparison.
-    sizes = by_family.transform("count")
-    by_holm = by_family.transform(holm)
-    by_bh = by_family.transform(benjamini_hochberg)
+    columns = [by_family.transform(how) for how in ("count", holm, benjamini_hochberg)]
     corrected = []
-    for row, size, p_holm, p_bh in zip(rows, sizes, by_holm, by_bh, strict=True):
+    for row, size, p_holm, p_bh in zip(rows, *columns, strict=True):
         family = f"{row.family}: {counted(size, 'comparison')}"
-        row = replace(row, family=family, p_holm=p_holm, p_bh=p_bh)
-        corrected.append(row)
+        corrected.append(replace(row, family=family, p_holm=p_holm, p_bh=p_bh))
     return corrected

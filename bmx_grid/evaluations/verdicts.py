@@ -206,7 +206,7 @@ def _labelled(row: Verdict, smallest: float) -> tuple[Label, str]:
     if math.isnan(gain.low):
         return TOO_LITTLE, f"{shown}: its interval is undefined"
     corrected = row.p_gain_holm <= alpha
-    # A loss needs no cause to be believed.
+    # A loss needs no partial correlation.
     if gain.high < 0 and corrected:
         return HURTS, shown
     # Undefined is not significant.

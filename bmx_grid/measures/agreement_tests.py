@@ -17,11 +17,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.core.errors import check_name
+from bmx_grid.core.errors import check_known
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.measures.agreement import SegmentPairs, members_of
-from bmx_grid.measures.correlation import TIE
-from bmx_grid.measures.drawn_units import Unit, check_unit, drawn_units, units_of
+from bmx_grid.measures.correlation import TIE, below_one
+from bmx_grid.measures.correlations_of_resamples import Unit, check_unit, drawn_units, units_of
 from bmx_grid.measures.ordered import compiled
 from bmx_grid.measures.paired_tests import (
     Alternative,
@@ -43,7 +43,6 @@ from bmx_grid.measures.resampling import (
     seeded_draws,
     swaps,
 )
-from bmx_grid.measures.scale import below_one
 
 AgreementStatistic = Literal["acc_eq", "spa", "pairwise_accuracy"]
 # float64[R, n] swaps, float64[R, C] draws -> float64[R, 2] of both metrics
@@ -102,7 +101,7 @@ def drawn_agreement(
     unit: what is swapped, as for `paired_tests.compare`; the interval draws clusters. NaN where undefined.
     Raises ConfigError for an unknown name, ValueError for scores without items or systems.
     """
-    check_name("statistic", statistic, get_args(AgreementStatistic))
+    check_known("statistic", statistic, get_args(AgreementStatistic))
     check_unit(unit)
     for name in ("system", "item"):
         if getattr(scores, name) is None:

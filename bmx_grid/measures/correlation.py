@@ -3,22 +3,25 @@
 Definitions are SciPy's: Spearman's rho is Pearson's r of average ranks, Kendall's tau is tau-b. A
 correlation is NaN with fewer than 3 rated pairs, or when one side is constant: all its float64 numbers equal.
 What "best", "plateau", "better" and "worse" mean is said here as well: results, tables and figures all ask here.
+
+Correlations, tests and verdicts do not depend on the scale of scores: a sentence probability near 1e-200 says the same
+as its thousandth power of ten. Squares of such numbers are 0 in float64, so what squares scores brings them below 1 by
+a power of two first, which changes no digit.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bmx_grid.core.errors import check_name
+from bmx_grid.core.errors import check_known
 from bmx_grid.core.ragged import Flags, Floats
 from bmx_grid.measures.aggregation import PRECISION
 from bmx_grid.measures.ordered import dense_ranks, ordered_grid, without_rounding
-from bmx_grid.measures.scale import below_one
 
 Kind = Literal["pearson", "spearman", "kendall"]
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -112,12 +115,12 @@ def average_ranks(values: Floats) -> Floats:
 
 def check_coefficient(kind: str) -> None:
     """Raise ConfigError, with the list of what exists, unless `kind` names a correlation of two lists."""
-    check_name("correlation", kind, COEFFICIENTS)
+    check_known("correlation", kind, COEFFICIENTS)
 
 
 def check_kind(kind: str) -> None:
     """Raise ConfigError, with the list of what exists, unless `kind` names a correlation of grids and boosts."""
-    check_name("correlation", kind, KINDS)
+    check_known("correlation", kind, KINDS)
 
 
 def correlate_grid(kind: Kind, means: Floats, base: Floats, human: Floats, w: ArrayLike) -> Floats:
@@ -292,3 +295,25 @@ def better(gain: Floats) -> Flags:
 def worse(gain: Floats) -> Flags:
     """Where a gain is 0 or less (the paper's "equal or worse"); NaN is not."""
     return np.asarray(gain <= 0)
+
+
+def size_exponent(values: Floats) -> Any:
+    """The power of two just above the largest size in float64[N], or int[K] in each column of float64[N, K].
+
+    0 for zeros, and for no numbers; NaN and infinity do not count.
+    """
+    sizes = np.where(np.isfinite(values), np.abs(values), 0.0)
+    _, exponent = np.frexp(sizes.max(axis=0, initial=0.0))
+    return exponent
+
+
+def below_one(values: Floats) -> Floats:
+    """The same numbers, each column over a power of two that leaves its largest size between 1/2 and 1."""
+    return np.asarray(np.ldexp(values, -size_exponent(values)))
+
+
+def standard_deviation(values: Floats) -> Any:
+    """The standard deviation (divided by N) of float64[N], or float64[K] of each column of float64[N, K]."""
+    exponent = size_exponent(values)
+    deviation = np.ldexp(values, -exponent).std(axis=0)
+    return np.ldexp(deviation, exponent)

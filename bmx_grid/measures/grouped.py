@@ -180,7 +180,7 @@ def _as_kinds(kinds: Coefficient | Sequence[Coefficient]) -> Sequence[Coefficien
     return listed
 
 
-def as_columns(
+def grouped_columns(
     scores: ArrayLike, human: ArrayLike, groups: ArrayLike, clusters: ArrayLike | None
 ) -> tuple[Floats, Floats, Ints, Ints]:
     """float64[n, K] scores, of one column where they are one-dimensional, float64[n] human scores, int64[n] codes.
@@ -206,8 +206,8 @@ def as_columns(
 def _scored(
     scores: ArrayLike, human: ArrayLike, groups: ArrayLike, clusters: ArrayLike | None
 ) -> tuple[Floats, Floats, Ints, Ints]:
-    """The segments that have all scores and a human one, as `as_columns`: groups keep their codes among all."""
-    scores, human, groups, clusters = as_columns(scores, human, groups, clusters)
+    """The segments that have all scores and a human one, as `grouped_columns`: groups keep their codes among all."""
+    scores, human, groups, clusters = grouped_columns(scores, human, groups, clusters)
     lacks_score = np.isnan(scores).any(axis=1)
     used = ~(lacks_score | np.isnan(human))
     return scores[used], human[used], groups[used], clusters[used]

@@ -16,8 +16,7 @@ import numpy as np
 
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.core.threads import one_blas_thread
-from bmx_grid.measures.correlation import average_ranks
-from bmx_grid.measures.scale import standard_deviation
+from bmx_grid.measures.correlation import average_ranks, standard_deviation
 
 CHOOSING = 400  # segments on which kernel and penalty are chosen: the cost grows with the cube
 LARGEST_FIT = 2000  # segments that are fitted together at most
@@ -80,7 +79,7 @@ class Nuisance:
 
 
 @dataclass(frozen=True)
-class Choice:
+class KernelChoice:
     """A kernel by its place in MIXTURES, the prior variance of groups, and the penalty."""
 
     mixture: int
@@ -274,7 +273,7 @@ def _alignment_weights(kernels: Sequence[Floats], target: Floats) -> Floats:
     return np.asarray((even + sharp / sharp.sum()) / 2)
 
 
-def _choose(nuisance: Nuisance, targets: Floats) -> tuple[list[Choice], dict[str, Floats]]:
+def _choose(nuisance: Nuisance, targets: Floats) -> tuple[list[KernelChoice], dict[str, Floats]]:
     """For each of float64[n, q] targets the kernel and penalty with the smallest squared error of left-out segments.
 
     Then the weights of single inputs, of which the first target decides.
@@ -304,7 +303,7 @@ class _Search:
     def __init__(self, kernels: _Kernels, targets: Floats) -> None:
         self.kernels = kernels
         self.targets = targets
-        self.choices = [Choice(0, GROUPED[0], RIDGES[-1])] * targets.shape[1]
+        self.choices = [KernelChoice(0, GROUPED[0], RIDGES[-1])] * targets.shape[1]
         self.least = np.full(targets.shape[1], np.inf)
         # Within strata the mean of each is known: it does not predict a left-out segment.
         strata = kernels.nuisance.strata
@@ -328,7 +327,7 @@ class _Search:
                 if not better[place]:
                     continue
                 self.least[place] = squares[place]
-                self.choices[place] = Choice(mixture, grouped, ridge)
+                self.choices[place] = KernelChoice(mixture, grouped, ridge)
 
 
 def _precision(kernel: Floats, penalty: float) -> Floats:

@@ -14,9 +14,9 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bmx_grid.core.errors import check_name
+from bmx_grid.core.errors import check_known
 from bmx_grid.core.ragged import Floats, Ints
-from bmx_grid.measures.drawn_units import Unit, check_unit, drawn_units, units_of
+from bmx_grid.measures.correlations_of_resamples import Unit, check_unit, drawn_units, units_of
 from bmx_grid.measures.paired_tests import (
     Alternative,
     Comparison,
@@ -68,7 +68,7 @@ def compare_systems(
     `clusters` of the result counts clusters of segments. NaN for interval and p with fewer than 3 units or systems.
     Raises ValueError for arrays of different lengths, ConfigError for an unknown name.
     """
-    check_name("statistic", statistic, get_args(Statistic))
+    check_known("statistic", statistic, get_args(Statistic))
     check_unit(unit)
     check_conclusion(alternative, confidence)
     (left, right, judged), (systems, clusters) = judged_rows(x, y, human, system, cluster)

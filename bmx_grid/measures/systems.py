@@ -22,9 +22,9 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bmx_grid.core.errors import check_name
+from bmx_grid.core.errors import check_known
 from bmx_grid.core.ragged import Flags, Floats, Ints
-from bmx_grid.measures.correlation import TIE
+from bmx_grid.measures.correlation import TIE, size_exponent
 from bmx_grid.measures.correlations_of_resamples import pearson_two_pass
 from bmx_grid.measures.resampling import (
     CACHED_CELLS,
@@ -41,7 +41,6 @@ from bmx_grid.measures.resampling import (
     seeded_draws,
     sums_by,
 )
-from bmx_grid.measures.scale import size_exponent
 
 Statistic = Literal["pearson", "spearman", "kendall", "kendall_c", "pairwise_accuracy", "agreement_slope"]
 FEWEST_SYSTEMS = 3  # different ones, in a resample that counts
@@ -163,7 +162,7 @@ def weighted_statistics(
     Raises ConfigError for an unknown statistic.
     """
     for statistic in statistics:
-        check_name("statistic", statistic, get_args(Statistic))
+        check_known("statistic", statistic, get_args(Statistic))
     parts = []
     # as many rows at a time as leave all pairs of systems in a cache
     for some in ranges(len(times), fitting(CACHED_CELLS, times.shape[1] ** 2)):

@@ -23,6 +23,7 @@ from bmx_grid.core.wording import counted, shortened
 from bmx_grid.evaluations.base import NAMES, Evaluation, Finished
 from bmx_grid.evaluations.gain_estimates import estimate_gain
 from bmx_grid.evaluations.grid_options import grid_of_sweep
+from bmx_grid.evaluations.grid_surface import GridEvaluation
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
 from bmx_grid.sweep.executors.local import Sequential
@@ -80,9 +81,9 @@ def evaluate(setting: Setting, evaluations: Evaluations, spent: Spent | None) ->
     _check_scored(setting, finished.scores, () if spent is None else spent.unread)
     evaluated: dict[str, Any] = {}
     for evaluation in evaluations.values():
-        if evaluation.AS_IT_ENDS:
-            evaluated[evaluation.key] = evaluation.of_setting(finished)
-    finished = replace(finished, known=evaluated)
+        if isinstance(evaluation, GridEvaluation):
+            finished = replace(finished, surface=evaluation.surface(finished))
+            evaluated[evaluation.key] = finished.surface
     parameters: dict[str, Any] = {}
     for role, part in {"metric": setting.metric, "explainer": setting.explainer}.items():
         if part is not None:
@@ -219,7 +220,7 @@ def seeds_table(
     """
     import pyarrow as pa
 
-    at_once = {name: part for name, part in evaluations.items() if part.AS_IT_ENDS}
+    at_once = {name: part for name, part in evaluations.items() if isinstance(part, GridEvaluation)}
     known = list(results)
     names = {result.names for result in known}
     further = {outcome.repeated_with for outcome in outcomes} - {None}

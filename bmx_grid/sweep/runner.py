@@ -16,8 +16,9 @@ from bmx_grid.attribution.promises import check_batches
 from bmx_grid.attribution.store import Slot
 from bmx_grid.core.errors import BmxError, UnavailableError, component_errors
 from bmx_grid.core.identity import canonical_json
-from bmx_grid.core.servers import UNREAD
+from bmx_grid.core.servers import UNREAD_ANSWERS
 from bmx_grid.core.terminal import plain_warnings
+from bmx_grid.evaluations.grid_surface import GridEvaluation
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric
 from bmx_grid.models.encoding import truncated
@@ -46,7 +47,7 @@ def run_plan(
     failure. Finished chunks are on disk even if this process is killed.
     """
     cached = [setting for setting in plan.everything if setting.cached]
-    at_once = [part for part in evaluations.values() if part.AS_IT_ENDS]
+    at_once = [part for part in evaluations.values() if isinstance(part, GridEvaluation)]
     cost = 0.0
     for setting in cached:
         cost += sum(part.cost(len(setting.segments)) for part in at_once)
@@ -184,7 +185,7 @@ def _work(
     try:
         with plain_warnings(), component_errors():
             before = truncated()
-            n_unread = len(UNREAD)
+            n_unread = len(UNREAD_ANSWERS)
             explained = explain()
             if number == 0:
                 check_batches(metric, explained)
@@ -197,6 +198,6 @@ def _work(
         # Its texts are not needed any more: what is kept of each failed setting are the lines.
         clear_frames(None if error.__cause__ is None else error.__cause__.__traceback__)
         return DoneChunk(index, number, spent, error)
-    unread = tuple(UNREAD[n_unread:])
+    unread = tuple(UNREAD_ANSWERS[n_unread:])
     spent = Spent(time.perf_counter() - start, n_scored, n_truncated, unread)
     return DoneChunk(index, number, spent)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from bmx_grid.core.errors import ConfigError, UnavailableError, unknown
-from bmx_grid.words.perturbation import BLANK, Role, split_words
+from bmx_grid.words.perturbation import BLANK, Role
 
 Name = Literal["whitespace", "unicode"]
 Engine = Literal["auto", "icu", "characters"]
@@ -22,6 +22,11 @@ INSTALL = 'words=unicode with the engine "icu" needs icu4py; install it with: pi
 
 
 WordTuple = tuple[str, ...]
+
+
+def split_words(text: str) -> tuple[str, ...]:
+    """Words of `text`; the empty text has none."""
+    return tuple(text.split(" ")) if text else ()
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a text is like whatever it says: how frequent its words are, and how it is written."""
+"""What a text is like whatever it says: how long it is, how frequent its words are, and how it is written."""
 
 from __future__ import annotations
 
@@ -26,6 +26,12 @@ TEXT_STATISTICS = (
     "count_unique",  # of words with their punctuation that occur in no other text, whatever its cluster
     "count_digits",
 )
+
+
+def log_words(*counts: Ints | Floats) -> Floats:
+    """float64[N, sides] the natural logarithm of int64[N] words of each side; an empty side counts as one word."""
+    words = np.maximum(np.column_stack(counts), 1)
+    return np.log(words.astype(np.float64))
 
 
 def text_statistics(rows: Sequence[Sequence[str]], clusters: Ints) -> Floats:

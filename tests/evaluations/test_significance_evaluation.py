@@ -63,7 +63,7 @@ def test_each_declared_point_is_compared_with_the_metric_alone_by_each_test():
 def test_the_best_point_is_tested_once_against_the_maximum_over_the_grid():
     result = evaluated([finished(60)])[0]
     (row,) = [row for row in result["tests"] if row.test == "selection_adjusted"]
-    grid = GRID.of_setting(finished(60)).grid
+    grid = GRID.surface(finished(60)).grid
     assert row.point == "best"
     assert row.difference == pytest.approx(grid.best - grid.baseline, abs=1e-12)
     assert (row.n, row.clusters) == (60, 30)

@@ -20,8 +20,7 @@ from bmx_grid.core.identity import canonical_json, digest, identity, runtime
 from bmx_grid.core.ragged import Floats
 from bmx_grid.guests.datscore.kept_values import kept
 from bmx_grid.measures.aggregation import weighted_sum
-from bmx_grid.measures.correlation import FEWEST, correlate
-from bmx_grid.measures.scale import standard_deviation
+from bmx_grid.measures.correlation import FEWEST, correlate, standard_deviation
 from bmx_grid.metrics.base import Cost, Metric
 from bmx_grid.words.attributions import AttributionSet
 from bmx_grid.words.perturbation import ROLES, Item, Role
