@@ -185,7 +185,11 @@ def build(node: Any, expected: type[Built], where: str) -> Built:
         if getattr(attribute, "__isabstractmethod__", False):
             missing.append(name)
     if missing:
-        raise ConfigError(f"{key_of_class}: {cls.__name__} is abstract; name one with {', '.join(missing)}.")
+        names = ", ".join(missing)
+        raise ConfigError(
+            f"{key_of_class}: {cls.__name__} is abstract: it does not define {names}. Define them in the class, or "
+            "name a class that does."
+        )
     values = {key: value for key, value in node.items() if key != "_target_"}
     return typing.cast(Built, _fill(cls, values, where))
 

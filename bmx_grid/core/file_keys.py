@@ -55,7 +55,7 @@ KEYS_OF_FILES: Mapping[str, frozenset[str]] = {
         no_candidate errors_are tokens sub_words probabilities seed idf idf_texts
 
         feature side mix p w cap shift penalties boosts grid correlation fixed max_points statistic statistics draws
-        resamples smallest_gain sentences top system_score tests error_free_human error_free_least pooled ties
+        resamples unit smallest_gain sentences top system_score tests error_free_human error_free_least pooled ties
     """),
 }
 # Folders of this machine that are written to: a file may name these, but no address.

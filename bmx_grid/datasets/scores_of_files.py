@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import glob
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,7 @@ import numpy as np
 
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, close_match, unknown
 from bmx_grid.core.identity import RUNTIME, Component, runtime
+from bmx_grid.core.storage import expanded
 from bmx_grid.core.wording import counted
 from bmx_grid.datasets.column_roles import first_few
 from bmx_grid.datasets.lines import Decimal, refuse
@@ -149,7 +151,7 @@ class FromFile(Component):
                 f"{self.KEY}: no file is named; write {self.KEY}.file=FILE, or {self.KEY}.files={{NAME: PATH}} for "
                 "several."
             )
-        path = Path(self.file).expanduser()
+        path = expanded(self.file)
         text = str(path)
         if (path / TREE).is_dir():
             text = f"{path}/{TREE}/{{language_pair}}/{{metric}}.{{level}}.score"
@@ -274,6 +276,16 @@ def file_rows(file: ImportedFile, segments: SegmentSet, option: FromFile) -> pd.
             _check_systems(file, segments)
     elif file.is_numbered:
         rows = _by_number(rows, segments.all_ids)
+    elif segments.all_ids == tuple(str(number) for number in range(1, len(segments.all_ids) + 1)):
+        # pandas counts rows from 0, and a table without ids counts them from 1
+        named = rows
+        rows = _by_number(named, segments.all_ids)
+        if rows is not named:
+            warnings.warn(
+                f"{file.path}: the ids 0 to {len(segments.all_ids) - 1} are read as the rows 1 to "
+                f"{len(segments.all_ids)} of {segments.name}.",
+                stacklevel=2,
+            )
     names = [(segment.id, segment.system) for segment in segments.segments]
     wanted = pd.DataFrame(names, columns=["id", "system"], dtype=object)
     # Where one side names no systems, ids are all that the other can be found by.
