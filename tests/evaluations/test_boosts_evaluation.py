@@ -40,7 +40,7 @@ from bmx_grid.evaluations.verdicts import (
 from bmx_grid.measures.grid import Point, PowerRange
 from bmx_grid.measures.resampling import codes
 from bmx_grid.words.perturbation import ROLES
-from bmx_grid.words.statistics import text_statistics
+from bmx_grid.words.segmentation import text_statistics
 
 NAN = float("nan")
 W, P = (0.0, 0.4, 0.8, 1.0), PowerRange(-2, 2, 1)
