@@ -60,6 +60,8 @@ class Boosted:
     def scores(self) -> Any:
         """float64[N] boosted scores, NaN without words or with an undefined attribution; None without a point.
 
+        With w = 1 they are the metric's own.
+
         A series of polars or Arrow where the metric's scores came as one.
         """
         return None if self._scores is None else self._kind.series("boosted", self._scores)

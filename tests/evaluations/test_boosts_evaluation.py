@@ -6,7 +6,6 @@ import itertools
 import numpy as np
 import pytest
 import scipy.stats
-from bmx_grid.words.statistics import text_statistics
 from fakes import HashMetric, composed
 from some_recipe import recipe
 from some_settings import changed, simulated, table_rows
@@ -41,6 +40,7 @@ from bmx_grid.evaluations.verdicts import (
 from bmx_grid.measures.grid import Point, PowerRange
 from bmx_grid.measures.resampling import codes
 from bmx_grid.words.perturbation import ROLES
+from bmx_grid.words.segmentation import text_statistics
 
 NAN = float("nan")
 W, P = (0.0, 0.4, 0.8, 1.0), PowerRange(-2, 2, 1)
