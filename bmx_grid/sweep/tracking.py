@@ -56,7 +56,7 @@ from bmx_grid.sweep.results import SettingResult
 from bmx_grid.sweep.settings import NotRun
 
 LONGEST_WAIT = 3600.0
-FOLDERS = ("figures", TABLES, RECIPES)  # kept as folders of artifacts
+ARTIFACT_FOLDERS = ("figures", TABLES, RECIPES)  # kept as folders of artifacts
 TAGS_AT_ONCE = 100  # of a call: MLflow's limit
 OWN_SERVER = "http://127.0.0.1:5000"  # where MLflow's server listens unless told otherwise
 DIGITS = 6  # of a gain
@@ -67,7 +67,7 @@ LOST = (
     "http://HOST:PORT), or run without one (tracking=none)."
 )
 
-ELSEWHERE = (
+OTHER_STORE = (
     "Its tables and figures are in output_dir. To keep them in MLflow, name another experiment "
     "(tracking.experiment=NAME) or another store (tracking.uri=sqlite:///FILE)."
 )
@@ -328,16 +328,16 @@ class MlflowTracker(Tracker):
         there = [path for path in files if path.is_file()]
         try:
             for path in there:
-                folder = path.parent.name if path.parent.name in FOLDERS else "."
+                folder = path.parent.name if path.parent.name in ARTIFACT_FOLDERS else "."
                 for name in (path.name, f"{path.stem}.csv"):
                     check_artifact(self._address, info.artifact_uri, f"{folder}/{name}")
         except StoreError as error:
             store = shown_address(self._address)
-            warnings.warn(f"MLflow keeps no files of this sweep in {store}: {error}. {ELSEWHERE}", stacklevel=3)
+            warnings.warn(f"MLflow keeps no files of this sweep in {store}: {error}. {OTHER_STORE}", stacklevel=3)
             return
         for path in there:
             folder = path.parent.name
-            self._client.log_artifact(run_id, str(path), folder if folder in FOLDERS else None)
+            self._client.log_artifact(run_id, str(path), folder if folder in ARTIFACT_FOLDERS else None)
             if folder == TABLES and path.stat().st_size <= SMALL_TABLE:
                 text = pd.read_parquet(path).to_csv(index=False)
                 self._client.log_text(run_id, text, f"{TABLES}/{path.stem}.csv")
