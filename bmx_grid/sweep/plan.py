@@ -112,7 +112,7 @@ def make_plan(
 
 
 @dataclass(eq=False)
-class Texts:
+class MetricTexts:
     """The texts that a metric reads of N segments, and their keys in the store."""
 
     items: tuple[Item, ...]
@@ -145,7 +145,7 @@ class Planner:
         self._unwanted: dict[str, list[str]] = {pattern: [] for pattern in options.leave_out}
         # What is read once for all metrics that share it.
         self._clusters: dict[tuple[str, str], Sequence[str]] = {}
-        self._texts: dict[tuple[object, ...], Texts] = {}
+        self._texts: dict[tuple[object, ...], MetricTexts] = {}
         self._words_of_files: dict[tuple[str, str, str], tuple[Explainer, AttributionSet]] = {}
 
     def read(self, name: str, reader: DatasetReader) -> None:
@@ -322,13 +322,13 @@ class Planner:
             )
             self.settings.append(setting)
 
-    def _texts_of(self, segments: SegmentSet, metric: Metric) -> Texts:
+    def _texts_of(self, segments: SegmentSet, metric: Metric) -> MetricTexts:
         """The texts that a metric reads of the segments; all metrics that read the same share them."""
         key = (segments.dataset, segments.language_pair, metric.reads, metric.reads_all_references)
         if key not in self._texts:
             items = segments.items(metric.reads, all_references=metric.reads_all_references)
             words = PairWords.of_pair(self._options.words, segments.language_pair)
-            self._texts[key] = Texts(items, words)
+            self._texts[key] = MetricTexts(items, words)
         return self._texts[key]
 
 
@@ -366,7 +366,9 @@ def _check_possible(
         raise NotPossible("the scores are from a file, which no explainer can ask for other texts; write explainer=[]")
 
 
-def _count_texts(metric: Metric, explainer: Explainer | None, texts: Texts) -> tuple[tuple[int, ...], dict[int, str]]:
+def _count_texts(
+    metric: Metric, explainer: Explainer | None, texts: MetricTexts
+) -> tuple[tuple[int, ...], dict[int, str]]:
     """The number of texts that each item needs, and why the explainer refuses some items, by position.
 
     Raises ExplainError if the metric itself refuses a text: then there is no score either.
