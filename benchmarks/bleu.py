@@ -22,7 +22,8 @@ from bmx_grid.explainers.lime import Lime
 from bmx_grid.explainers.shap import Shap
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.sentence_bleu import SentenceBleu
-from bmx_grid.words.perturbation import Item, Request, split_words
+from bmx_grid.words.perturbation import Item, Request
+from bmx_grid.words.segmentation import split_words
 
 LIBRARY_TEXTS = 1500  # texts per round that sacreBLEU scores, spread over all requests
 

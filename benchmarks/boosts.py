@@ -11,7 +11,7 @@ from settings import make_setting
 from bmx_grid.boosts.base import Boost
 from bmx_grid.core.configure import build, load_option, options
 from bmx_grid.evaluations.held_out import Rated, cross_fitted
-from bmx_grid.measures.nuisance import log_words
+from bmx_grid.words.segmentation import log_words
 
 MOST = 0.5  # seconds
 N, FOLDS = 560, 10

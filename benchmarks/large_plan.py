@@ -22,7 +22,7 @@ from harness import Bench
 # isort: split
 from fakes import composed
 
-from bmx_grid.api.sweep import count_failures
+from bmx_grid.api.sweep import run_sweep
 from bmx_grid.core.configure import load_option
 
 SECONDS, SECONDS_OF_PAIRS = 20.0, 1.5
@@ -48,7 +48,7 @@ def planned(pairs: int, folder: Path, variants: int = VARIANTS) -> float:
     config["explainer"] = {f"lime{n}": {**lime, "num_samples": 50 + n} for n in range(variants)}
     began = time.process_time()
     with contextlib.redirect_stdout(io.StringIO()):
-        count_failures(config)
+        run_sweep(config)
     return time.process_time() - began
 
 

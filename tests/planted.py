@@ -10,7 +10,6 @@ import numpy as np
 from fakes import HashMetric
 from numpy.typing import NDArray
 
-from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.boosts.feature_mix import FeatureMix
 from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
 from bmx_grid.core.ragged import Ragged
@@ -21,6 +20,7 @@ from bmx_grid.evaluations.grid_surface import GridEvaluation
 from bmx_grid.evaluations.verdicts import Verdict
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.measures.grid import PAPER_W, PowerRange
+from bmx_grid.words.attributions import AttributionSet
 from bmx_grid.words.perturbation import Role
 
 Floats = NDArray[np.float64]

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from planted import Floats, Ints, Rng, World, words_of
 
-from bmx_grid.words.statistics import TEXT_STATISTICS, text_statistics
+from bmx_grid.words.segmentation import TEXT_STATISTICS, text_statistics
 
 N = 560  # as WMT17
 VOCABULARY = 5000  # words, of which the nth is n times rarer than the first

@@ -9,11 +9,11 @@ import numpy as np
 from fakes import HashMetric
 
 from bmx_grid.attribution.explain import explain_items
-from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.core.ragged import Labels, Ragged
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet, clusters
 from bmx_grid.evaluations.base import Finished
 from bmx_grid.explainers.erasure import Erasure
+from bmx_grid.words.attributions import AttributionSet
 from bmx_grid.words.tags import WordScores, WordTags
 
 ERASURE = Erasure()
@@ -160,4 +160,5 @@ def made_elsewhere(setting, words=None, values=None, *, labels=False):
     tags = setting.segments.judgements.tags["hypothesis"]
     words = tags.words if words is None else tuple(map(tuple, words))
     values = setting.scores.hypothesis if values is None else Ragged.from_rows(map(np.asarray, values))
-    return dataclasses.replace(setting, words={"hypothesis": WordScores(words, values, labels)})
+    scores = dataclasses.replace(setting.scores, words={"hypothesis": WordScores(words, values, labels)})
+    return dataclasses.replace(setting, scores=scores)

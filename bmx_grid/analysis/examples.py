@@ -10,13 +10,13 @@ from typing import NamedTuple
 import numpy as np
 
 from bmx_grid.analysis.base import CONTROLS
-from bmx_grid.attribution.store import AttributionSet
+from bmx_grid.boosts.power_mean_grid import scores_at
 from bmx_grid.core.ragged import Floats
 from bmx_grid.measures.correlation import average_ranks
-from bmx_grid.measures.grid import boosted_scores
 from bmx_grid.sweep.results import SettingResult
 from bmx_grid.sweep.settings import Setting, SweepPlan
 from bmx_grid.words.alignment import align, carry_labels
+from bmx_grid.words.attributions import AttributionSet
 from bmx_grid.words.perturbation import Role
 from bmx_grid.words.tags import EOS, Rows, WordTags
 
@@ -100,7 +100,7 @@ def _movers(result: SettingResult, setting: Setting) -> list[Example]:
     stored = finished.scores
     base = stored.base_scores
     human = setting.segments.human_scores
-    boosted = boosted_scores(spec.aggregation, spec.side, p, w, base, stored.ground_truth, stored.hypothesis)
+    boosted = scores_at(spec, p, w, base, stored.ground_truth, stored.hypothesis)
     # Ranks count among the segments that all three score.
     scored = np.isfinite(base) & np.isfinite(boosted) & np.isfinite(human)
     used = np.flatnonzero(scored)

@@ -268,8 +268,8 @@ def numbers(analysis: Analysis) -> dict[str, float]:
     """Medians, the regression and gains, of all settings and by explainer, as flat names and numbers for a tracking
     server.
 
-    Verdicts are gains, with intervals and beyond score, length and text, by scope, metric, explainer and boost; the
-    scope names the human score where several judge.
+    Verdicts are gains with intervals and partial correlations, by scope, metric, explainer and boost; the scope names
+    the human score if several judge.
     """
     verdicts = analysis.ask(shown_verdicts)
     declared = list(each_row(verdicts[verdicts["question"] == DECLARED]))

@@ -14,13 +14,14 @@ from numpy.typing import ArrayLike
 from bmx_grid.api.inputs import drawn, one_name, plain_value
 from bmx_grid.api.kinds import PANDAS, FrameKind, plain_series
 from bmx_grid.attribution.explain import Explanation
+from bmx_grid.boosts.power_mean_grid import scores_at
 from bmx_grid.core.configure import convert
 from bmx_grid.core.errors import ConfigError, DataError, shown, unknown
 from bmx_grid.core.ragged import Floats, Ints, Ragged
 from bmx_grid.core.wording import counted, first_line, number, point_in_words
 from bmx_grid.datasets.segments import LARGEST
 from bmx_grid.measures.correlation import FEWEST
-from bmx_grid.measures.grid import GridResult, GridSpec, boosted_scores, compute_grid
+from bmx_grid.measures.grid import GridResult, GridSpec, compute_grid
 
 if TYPE_CHECKING:
     from bmx_grid.evaluations.verdicts import Verdict
@@ -68,8 +69,7 @@ class Boosted:
         if self.p is None:
             return None
         assert self.w is not None
-        sides = (self.ground_truth, self.hypothesis)
-        return boosted_scores(self._spec.aggregation, self._spec.side, self.p, self.w, self.base, *sides)
+        return scores_at(self._spec, self.p, self.w, self.base, self.ground_truth, self.hypothesis)
 
     @functools.cached_property
     def verdict(self) -> Verdict:
@@ -80,7 +80,7 @@ class Boosted:
         """
         from bmx_grid.evaluations.held_out import nuisance_of, rated_of
         from bmx_grid.evaluations.verdicts import evidence_on, judged
-        from bmx_grid.measures.nuisance import log_words
+        from bmx_grid.words.segmentation import log_words
 
         scores, human = self._judged()
         kind = self._spec.correlation
@@ -209,12 +209,7 @@ def boost(
         explanations are known. resamples, seed: of the interval.
     Raises DataError naming the row where rows do not fit, ConfigError for p without w, a NaN p or a w outside [0, 1].
     """
-    from bmx_grid.measures.correlation import check_kind
-
-    # A series or an array in place of a name is no name of a correlation or a side.
-    one_name("side", side)
-    one_name("correlation", correlation)
-    check_kind(correlation)
+    spec = _spec(side, correlation)
     _, kind = plain_series(scores)
     base = _vector(scores, "scores")
     count = len(base)
@@ -224,7 +219,6 @@ def boost(
     draws = drawn(resamples, seed, 1)
     if p is None and human is None:
         raise ConfigError("give p and w for boosted scores, human scores for the grid, or both.")
-    spec = GridSpec(side=side, correlation=correlation)
     clusters = _labels("clusters", clusters, np.arange(count))
     # Without names all are of one system, whose level nothing can be told from.
     systems = _labels("systems", systems, np.zeros(count, np.int64))
@@ -232,6 +226,17 @@ def boost(
     boosted = Boosted(base, truth, hypothesis, human_scores, p, w, spec, clusters, systems, known, *draws, kind)
     _ = boosted._scores  # a point or a row that cannot be used is an error of this call
     return boosted
+
+
+def _spec(side: UsedWords, correlation: Kind) -> GridSpec:
+    """The grid with this side and correlation. Raises ConfigError."""
+    from bmx_grid.measures.correlation import check_kind
+
+    # A series or an array in place of a name is no name of a correlation or a side.
+    one_name("side", side)
+    one_name("correlation", correlation)
+    check_kind(correlation)
+    return GridSpec(side=side, correlation=correlation)
 
 
 def _point(p: float | None, w: float | None) -> tuple[float | None, float | None]:
@@ -298,7 +303,9 @@ def _sides(attributions: Any, count: int) -> list[Ragged]:
         if not isinstance(rows, Sequence | np.ndarray) or getattr(rows, "ndim", 1) == 0:
             raise DataError(f"attributions of the {side}: expected a list of rows, got a {type(rows).__name__}.")
         if len(rows) != count:
-            raise DataError(f"attributions of the {side}: {len(rows)} rows for {count} scores.")
+            raise DataError(
+                f"attributions of the {side}: {len(rows)} rows for {count} scores; give one row of numbers per score."
+            )
         vectors = []
         for place, row in enumerate(rows):
             vectors.append(_vector(row, f"attributions of the {side}, row {place}"))

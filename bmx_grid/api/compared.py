@@ -10,11 +10,12 @@ from bmx_grid.analysis.base import Column, Table
 from bmx_grid.analysis.declared_gains import ALPHA
 from bmx_grid.api.kinds import PANDAS, FrameKind
 from bmx_grid.core.wording import P_VALUE, counted, visible
+from bmx_grid.datasets.column_roles import Roles
 from bmx_grid.datasets.segments import NO_PAIR
-from bmx_grid.datasets.table_roles import Roles
 from bmx_grid.evaluations.segment_level import PDP
 from bmx_grid.evaluations.verdicts import legend
-from bmx_grid.measures.correlation import FEWEST, Kind
+from bmx_grid.measures.correlation import FEWEST, Coefficient
+from bmx_grid.measures.paired_tests import Alternative
 from bmx_grid.report.table import as_text
 
 if TYPE_CHECKING:
@@ -39,6 +40,11 @@ SWAPPED = {
     "perm_systems": "whole systems",
     "perm_both": "clusters of segments and systems",
 }
+SIDES = {
+    "two-sided": "two-sided",
+    "greater": "one-sided, that the metric named first is better",
+    "less": "one-sided, that the metric named first is worse",
+}
 # How people agree with a metric, beside correlations.
 AGREEMENT = {
     "pdp": "pdp: Pearson's r of the differences between outputs for one source (DiIanni and Deutsch 2025).",
@@ -47,6 +53,9 @@ AGREEMENT = {
     "pairwise_accuracy": "Pairwise accuracy: share of pairs of systems that the metric orders as people do.",
     "spa": "spa: soft pairwise accuracy, which also asks how sure both are of the order (Thompson et al. 2024).",
 }
+
+
+TWO_METRICS = (Column("compared", "metric"), Column("against"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +69,7 @@ class Compared:
     verdicts: of every two metrics the better one over the other: gain, partial correlation given the other's score and
     the numbers of words, and a verdict as of a boost; none at system level and with a grouping. Without numbers of
     words the partial correlation is NaN, and nothing helps.
+    alternative, confidence: of the tests; one-sided tests have the metric named first in front.
     columns: role -> columns that play it. n_clusters: of segments. has_lengths: whether numbers of words are known.
     """
 
@@ -68,12 +78,14 @@ class Compared:
     verdicts: pd.DataFrame
     level: Level
     grouping: Grouping
-    statistic: Kind
+    statistic: Coefficient
     resamples: int
     seed: int
     columns: Roles
     n_clusters: int
     has_lengths: bool
+    alternative: Alternative
+    confidence: float
 
     def tables(self) -> list[Table]:
         """What `summary` and `bmx-grid compare` print: correlations, best first, differences and verdicts."""
@@ -125,15 +137,15 @@ class Compared:
         """A row per two metrics: the difference with its interval, and the p value of the test."""
         columns = [
             *self._pair,
-            *self._two_metrics,
+            *TWO_METRICS,
             *(Column(name, name, "+.3f") for name in ("difference", "low", "high")),
             Column("p", "p", P_VALUE),
             Column("p_holm", "p holm", P_VALUE, marked="is_marked"),
         ]
         swapped = SWAPPED[self.tests["test"].iloc[0]]
         note = (
-            f"p: two-sided, by swapping {swapped} between the metrics; p holm: "
-            f"adjusted for all these tests. \u2020: at most {ALPHA:g}."
+            f"Low, high: {100 * self.confidence:g} % interval. p: {SIDES[self.alternative]}, by swapping {swapped} "
+            f"between the metrics; p holm: adjusted for all these tests. \u2020: at most {ALPHA:g}."
         )
         title = self._titled(f"Differences in {self.statistic} between metrics")
         marked = self.tests.assign(is_marked=self.tests["p_holm"] <= ALPHA)
@@ -153,7 +165,7 @@ class Compared:
         labels = set(self.verdicts["verdict"])
         notes += legend(labels)
         title = self._titled("Does the better metric add anything to the other one's score and the length?")
-        columns = [*self._pair, *self._two_metrics, *estimates, Column("verdict")]
+        columns = [*self._pair, *TWO_METRICS, *estimates, Column("verdict")]
         n_names = len(self._pair) + 2
         return Table.of("verdicts", title, self.verdicts, columns, notes, names=n_names)
 
@@ -178,10 +190,6 @@ class Compared:
         if others or pair == NO_PAIR:
             return title
         return f"{pair}: {title[0].lower()}{title[1:]}"
-
-    @property
-    def _two_metrics(self) -> list[Column]:
-        return [Column("compared", "metric"), Column("against")]
 
     def summary(self, width: int | None = None) -> str:
         """The metrics, best first, with intervals; then the tests of each pair."""

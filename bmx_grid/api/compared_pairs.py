@@ -1,28 +1,48 @@
-"""The verdict on each pair of compared metrics: is the better one's lead shown, beyond score, length and text?"""
+"""Every two compared metrics: is their difference real, and does the better one lead given score, length and text?"""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bmx_grid.api.compared import MOST_JUDGED, SHOWN_ESTIMATES, Grouping, Level
 from bmx_grid.core.ragged import Flags, Floats, Ints
-from bmx_grid.evaluations.base import NOTHING, Finished
+from bmx_grid.core.wording import counted
+from bmx_grid.evaluations.base import BASE, NOTHING, Finished
 from bmx_grid.evaluations.held_out import nuisance_of, rated_of, strata_of
+from bmx_grid.evaluations.levels import SystemLevel
 from bmx_grid.evaluations.verdicts import Verdict, evidence_on, judged
-from bmx_grid.measures.correlation import Kind, correlate
-from bmx_grid.measures.drawn_units import Unit
+from bmx_grid.measures.correlation import Coefficient, correlate
+from bmx_grid.measures.correlations_of_resamples import Unit
+from bmx_grid.measures.grouped import within_groups
 from bmx_grid.measures.kernel_ridge import scattered
+from bmx_grid.measures.multiple_tests import benjamini_hochberg, holm, seed_of_repeats, select_repeats
+from bmx_grid.measures.paired_tests import Alternative, Comparison, compare_sums
+from bmx_grid.measures.paired_tests import compare as compare_correlations
 from bmx_grid.measures.resampling import number_of
+from bmx_grid.measures.system_tests import compare_systems
+from bmx_grid.measures.systems import by_mean, mean
 from bmx_grid.words.perturbation import ROLES, Role
 
-Row = dict[str, Any]
-PairOfMetrics = tuple[str, frozenset[str]]  # language pair, the names of two metrics
+if TYPE_CHECKING:
+    import pandas as pd
+
+TEST_ESTIMATES = ("difference", "low", "high", "p", "n", "clusters")
+TEST_COLUMNS = (
+    *("language_pair", "compared", "against", "grouping", "statistic"),
+    *TEST_ESTIMATES,
+    *("test", "level", "p_holm", "p_bh", "alternative"),
+)
+# Of a family: those of tests.parquet without `explainer` and `point`.
+FAMILY_COLUMNS = (
+    *("language_pair", "metric", "compared", "against", "level", "grouping", "statistic", "difference", "low", "high"),
+    *("test", "alternative", "p", "p_holm", "p_bh", "family", "n", "clusters", "resamples", "seed"),
+)
 
 
 @dataclass(frozen=True)
@@ -31,15 +51,32 @@ class ComparisonOptions:
 
     by: Grouping
     level: Level
-    statistic: Kind
+    statistic: Coefficient
     resamples: int
     seed: int
     unit: Unit
+    alternative: Alternative
+    confidence: float
 
     @property
     def draws(self) -> dict[str, Any]:
         """What intervals and tests are drawn by."""
         return {"resamples": self.resamples, "seed": self.seed}
+
+    @property
+    def is_two_sided(self) -> bool:
+        """Whether tests ask no more than whether two metrics differ: one side is that of the metric named first."""
+        return self.alternative == "two-sided"
+
+    @property
+    def is_family(self) -> bool:
+        """Whether tests are those of a sweep: of systems, or of all segments."""
+        return self.level == "system" or self.by == "none"
+
+    @property
+    def test(self) -> str:
+        """The name of the permutation test; at segment level clusters are swapped."""
+        return "perm_inputs" if self.level == "segment" else f"perm_{self.unit}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,38 +87,129 @@ class ScoredColumn(Finished):
     has_texts: bool = False
 
 
-ScoredColumns = Sequence[ScoredColumn]
+Pairs = Sequence[tuple[ScoredColumn, ScoredColumn]]
 
 
-def metric_pairs(settings: ScoredColumns) -> Iterator[tuple[ScoredColumn, ScoredColumn]]:
+def metric_pairs(settings: Sequence[ScoredColumn]) -> Iterator[tuple[ScoredColumn, ScoredColumn]]:
     """Every two metrics of a language pair."""
     for left, right in itertools.combinations(settings, 2):
         if left.pair == right.pair:
             yield left, right
 
 
-def verdicts_of(
-    settings: ScoredColumns, options: ComparisonOptions, better_metrics: Mapping[PairOfMetrics, str]
-) -> list[Row]:
-    """A row per two metrics, on the segments that both score; all are one family of tests.
+def compare_pair(left: ScoredColumn, right: ScoredColumn, options: ComparisonOptions, **draws: Any) -> Comparison:
+    """The difference of two metrics at this level and grouping, on the segments that both scored."""
+    statistic = options.statistic
+    draws |= {"alternative": options.alternative, "confidence": options.confidence}
+    if options.level == "system" and options.unit == "systems":
+        human_name = left.segments.judgements.primary_of_systems
+        systems = SystemLevel(left, BASE, human_name)
+        other = SystemLevel(right, BASE, human_name)
+        # Systems are swapped and drawn as a whole: each is an input.
+        return compare_correlations(systems.scores, other.scores, systems.human, statistic=statistic, **draws)
+    segment_codes = left.codes
+    human = left.segments.human_scores
+    x = left.scores.base_scores
+    y = right.scores.base_scores
+    clusters = segment_codes.clusters
+    if options.level == "segment" and options.by == "none":
+        return compare_correlations(x, y, human, clusters, statistic=statistic, **draws)
+    # Segments without a system are in no group.
+    x = np.where(segment_codes.named, x, np.nan)
+    y = np.where(segment_codes.named, y, np.nan)
+    if options.level == "system":
+        return compare_systems(
+            x, y, human, segment_codes.systems, clusters, statistic=statistic, unit=options.unit, **draws
+        )
+    if options.by == "system":
+        return compare_correlations(x, y, human, clusters, group=segment_codes.systems, statistic=statistic, **draws)
+    x_items, y_items = within_groups(statistic, np.stack([x, y], axis=1), human, segment_codes.items)
+    _, first_rows = np.unique(segment_codes.items, return_index=True)
+    return compare_sums(by_mean(x_items), by_mean(y_items), mean, clusters[first_rows], **draws)
 
-    better_metrics: of each pair whose difference is defined, so that tests and verdicts have one direction. Of two
-    metrics without it the one that has a correlation is the better one. Two that have none have no verdict.
+
+def tests_of_pairs(pairs: Pairs, comparisons: Sequence[Comparison], options: ComparisonOptions) -> pd.DataFrame:
+    """A row per two metrics with corrected p values.
+
+    Two-sided tests have the better metric in front: no difference is below 0. Those of one side have the metric that
+    was named first.
+    All tests of a family are one, over all language pairs: without those that are undefined, and with more resamples if
+    it is a large one (`select_repeats`).
     """
+    import pandas as pd
+
+    rows = []
+    tested = []
+    for (left, right), comparison in zip(pairs, comparisons, strict=True):
+        if options.is_family and math.isnan(comparison.difference):
+            continue
+        row: dict[str, Any] = {"language_pair": left.segments.language_pair, "metric": left.metric_name}
+        row |= {"compared": left.metric_name, "against": right.metric_name}
+        row |= {"level": options.level, "grouping": "none" if options.is_family else options.by}
+        row |= {"statistic": options.statistic, "test": options.test}
+        row |= {"alternative": options.alternative, **options.draws}
+        for name in TEST_ESTIMATES:
+            row[name] = getattr(comparison, name)
+        rows.append(row)
+        tested.append((left, right))
+    if options.is_family:
+        _repeat_tests(rows, tested, options)
+    tests = pd.DataFrame(rows, columns=[*FAMILY_COLUMNS])
+    p = tests["p"].astype(np.float64)
+    size = counted(int(p.notna().sum()), "comparison")
+    family = f"{options.level}: metric against metric, {options.statistic}, {options.test}: {size}"
+    tests = tests.assign(p_holm=holm(p), p_bh=benjamini_hochberg(p), family=family)
+    if options.is_family:
+        # As in tests.parquet of a sweep, numbers of all kinds are floats.
+        tests = tests.astype(dict.fromkeys((*TEST_ESTIMATES, "resamples", "seed"), np.float64))
+    else:
+        tests = tests[[*TEST_COLUMNS]]
+    return _better_first(tests) if options.is_two_sided else tests
+
+
+def _repeat_tests(rows: Sequence[dict[str, Any]], pairs: Pairs, options: ComparisonOptions) -> None:
+    """Put the p values of more resamples into the rows of pairs that a large family needs them for."""
+    repeated, count = select_repeats([row["p"] for row in rows], options.resamples)
+    draws: dict[str, Any] = {"resamples": count, "seed": seed_of_repeats(options.seed)}
+    for place in np.flatnonzero(repeated).tolist():
+        left, right = pairs[place]
+        again = compare_pair(left, right, options, **draws, bootstrap=False)
+        rows[place].update(draws, p=again.p)
+
+
+def _better_first(tests: pd.DataFrame) -> pd.DataFrame:
+    """Two-sided tests with the better metric of each pair in front, as in the verdicts: no difference is below 0."""
+    turned = tests["difference"] < 0
+    columns = {
+        "compared": tests["compared"].where(~turned, tests["against"]),
+        "against": tests["against"].where(~turned, tests["compared"]),
+        "difference": tests["difference"].abs(),
+        "low": tests["low"].where(~turned, -tests["high"]),
+        "high": tests["high"].where(~turned, -tests["low"]),
+    }
+    return tests.assign(**columns)
+
+
+def verdicts_of_pairs(pairs: Pairs, comparisons: Sequence[Comparison], options: ComparisonOptions) -> pd.DataFrame:
+    """A row per two metrics, on the segments that both score; all are one family of tests. None but of all segments.
+
+    The better metric is that of the tests. Of two metrics without a difference the one that has a correlation is the
+    better one. Two that have none have no verdict.
+    """
+    import pandas as pd
+
     rows = []
     evidence = []
-    for left, right in metric_pairs(settings):
+    if options.level == "system" or options.by != "none":
+        return pd.DataFrame()
+    for (left, right), comparison in zip(pairs, comparisons, strict=True):
         used = _scored_by_both(left, right)
-        better, other = left, right
-        pair_of_metrics = (left.segments.language_pair, frozenset((left.metric_name, right.metric_name)))
-        better_name = better_metrics.get(pair_of_metrics)
-        if better_name is None:
-            has_correlation = [_has_correlation(setting, used, options.statistic) for setting in (left, right)]
-            if not any(has_correlation):
+        right_is_better = comparison.difference < 0
+        if math.isnan(comparison.difference):
+            right_is_better = not _has_correlation(left, used, options.statistic)
+            if right_is_better and not _has_correlation(right, used, options.statistic):
                 continue
-            better_name = left.metric_name if has_correlation[0] else right.metric_name
-        if better_name == right.metric_name:
-            better, other = right, left
+        better, other = (right, left) if right_is_better else (left, right)
         names = {"compared": better.metric_name, "against": other.metric_name}
         rows.append({"language_pair": other.segments.language_pair, **names})
         evidence.append(_evidence(better, other, used, options))
@@ -90,10 +218,10 @@ def verdicts_of(
         for name in SHOWN_ESTIMATES:
             estimate = getattr(verdict, name)
             row |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
-    return rows
+    return pd.DataFrame(rows)
 
 
-def _has_correlation(setting: ScoredColumn, used: Flags, statistic: Kind) -> bool:
+def _has_correlation(setting: ScoredColumn, used: Flags, statistic: Coefficient) -> bool:
     """Whether the metric has a correlation with the human scores on these segments."""
     correlation = correlate(statistic, setting.scores.base_scores[used], setting.segments.human_scores[used])
     return not math.isnan(correlation)
@@ -140,7 +268,7 @@ def _evidence(better: ScoredColumn, other: ScoredColumn, used: Flags, options: C
     scores = better.scores.base_scores[read][used[read]]
     evidence = evidence_on(options.statistic, rated, scores, **options.draws)
     if other.log_words is None:
-        # Without words what is beyond the score alone is not what its name says.
+        # Without words the lengths are not controlled for, and the partial correlation is not the one of its name.
         return replace(evidence, partial_r=NOTHING, left=math.nan)
     return evidence
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
-import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,42 +13,42 @@ from numpy.typing import NDArray
 from bmx_grid.api.compared import Compared, Grouping, Level
 from bmx_grid.api.compared_pairs import (
     ComparisonOptions,
-    PairOfMetrics,
-    Row,
     ScoredColumn,
-    ScoredColumns,
+    compare_pair,
     metric_pairs,
-    verdicts_of,
+    tests_of_pairs,
+    verdicts_of_pairs,
 )
-from bmx_grid.api.frames import NAME, Columns, frame_table, number_column, roles_of, segment_rows
+from bmx_grid.api.frames import (
+    NAME,
+    Columns,
+    add_missing_texts,
+    frame_rows,
+    frame_table,
+    number_column,
+    roles_of,
+)
 from bmx_grid.api.inputs import Function, drawn, keyed, listed, one_name
 from bmx_grid.api.kinds import PANDAS
-from bmx_grid.attribution.store import AttributionSet
-from bmx_grid.core.configure import build, convert, load_option
+from bmx_grid.core.configure import convert
 from bmx_grid.core.errors import ConfigError, DataError, unknown
 from bmx_grid.core.ragged import Floats
+from bmx_grid.datasets.column_roles import Roles
 from bmx_grid.datasets.lines import Decimal
 from bmx_grid.datasets.segments import SegmentSet, clusters
 from bmx_grid.datasets.table_file import TableFile
-from bmx_grid.datasets.table_roles import Roles
-from bmx_grid.datasets.table_values import is_gap
-from bmx_grid.evaluations.base import BASE, ColumnValues, as_columns
-from bmx_grid.evaluations.grid_options import GridOptions
+from bmx_grid.evaluations.base import BASE, as_columns
 from bmx_grid.evaluations.level_rows import CorrelationRow
-from bmx_grid.evaluations.levels import SystemLevel
-from bmx_grid.evaluations.segment_level import segment_correlations, within_sources
-from bmx_grid.evaluations.significance import ALONE, SignificanceEvaluation
-from bmx_grid.measures.correlation import Kind
-from bmx_grid.measures.drawn_units import Unit
-from bmx_grid.measures.grouped import within_groups
-from bmx_grid.measures.multiple_tests import benjamini_hochberg, holm
-from bmx_grid.measures.nuisance import log_words
-from bmx_grid.measures.paired_tests import Comparison, compare_sums
-from bmx_grid.measures.paired_tests import compare as significance
-from bmx_grid.measures.resampling import bundled, codes, number_of
-from bmx_grid.measures.system_tests import compare_systems
-from bmx_grid.measures.systems import by_mean, mean
+from bmx_grid.evaluations.levels import OF_SYSTEMS, SystemLevel
+from bmx_grid.evaluations.segment_level import CORRELATIONS, segment_correlations, within_sources
+from bmx_grid.evaluations.significance import ALONE
+from bmx_grid.measures.correlation import Coefficient
+from bmx_grid.measures.correlations_of_resamples import Unit
+from bmx_grid.measures.paired_tests import Alternative
+from bmx_grid.measures.resampling import CONFIDENCE, bundled, codes, number_of
+from bmx_grid.words.attributions import AttributionSet
 from bmx_grid.words.perturbation import Role
+from bmx_grid.words.segmentation import log_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,7 +56,6 @@ if TYPE_CHECKING:
 # Of a level, or of segments by their grouping: roles without which it has no meaning.
 NEEDED: Mapping[str, tuple[str, ...]] = {"item": ("id", "system"), "system": ("system",), "none": ()}
 FEWEST_RESAMPLES = 40  # of tests
-TEST: Final = "perm_inputs"  # clusters of segments are swapped between the metrics
 
 
 def compare(
@@ -68,7 +65,7 @@ def compare(
     *,
     by: Grouping = "none",
     level: Level = "segment",
-    statistic: Kind = "pearson",
+    statistic: Coefficient = "pearson",
     resamples: int = 1000,
     seed: int = 0,
     columns: Columns | None = None,
@@ -76,6 +73,8 @@ def compare(
     lengths: str | Sequence[str] = (),
     decimal: Decimal = ".",
     unit: Unit | None = None,
+    alternative: Alternative = "two-sided",
+    confidence: float = CONFIDENCE,
 ) -> Compared:
     """Which metric correlates best with human judgements: correlations, intervals and tests of columns of scores.
 
@@ -94,29 +93,120 @@ def compare(
         id, a source, a reference or a document are drawn and swapped together.
     metrics: columns of scores, higher is better. human: the column of human scores; without it, that of a usual name.
     by: grouping of segments: "item" (the systems of one id against each other), "system", or none. level: "segment" or
-        "system" (means of the systems' segments). statistic: "pearson", "spearman" or "kendall", which tests compare;
-        resamples, seed: of intervals and tests. columns, language_pair, decimal: as for `grid`. lengths: columns of
-        numbers of words, in place of those of the texts, that a verdict controls for. unit: what tests at system level
-        swap between the metrics, and their intervals draw: "systems" (the default), or "inputs" (clusters of segments)
-        or "both", with systems' scores made anew each time; Deutsch and others (2021) recommend "both".
+        "system" (means of the systems' segments). statistic: "pearson", "spearman", "kendall" (tau-b) or "kendall_c",
+        which tests compare; resamples, seed: of intervals and tests. columns, language_pair, decimal: as for `grid`.
+        lengths: columns of numbers of words, in place of those of the texts, that a verdict controls for. unit: what
+        tests at system level swap between the metrics, and their intervals draw: "systems" (the default), or "inputs"
+        (clusters of segments) or "both", with systems' scores made anew each time; Deutsch and others (2021) recommend
+        "both". alternative: what p speaks of: that two metrics differ, or that the one named first is better
+        ("greater") or worse ("less"). confidence: of the intervals of differences, 0.9 for 90 %.
     Raises ConfigError for unknown columns, DataError for values that are not scores.
     """
+    options = _checked_options(by, level, statistic, unit, resamples, seed, alternative, confidence)
+    table, kind = (frame, PANDAS) if isinstance(frame, TableFile) else frame_table(frame)
+    needed = NEEDED[level if level == "system" else by]
+    roles, settings = _read(table, metrics, human, lengths, columns, language_pair, decimal, needed)
+    if not options.is_two_sided:
+        settings = _as_named(settings, listed("metrics", metrics))
+    pairs = list(metric_pairs(settings))
+    differences = [compare_pair(*pair, options, **options.draws) for pair in pairs]
+    tests = tests_of_pairs(pairs, differences, options)
+    frames = (_correlations(settings, options), tests, verdicts_of_pairs(pairs, differences, options))
+    n_clusters = len(set().union(*(setting.clusters for setting in settings)))
+    has_lengths = all(setting.log_words is not None for setting in settings)
+    how = (level, by, statistic, options.resamples, options.seed)
+    read = (roles, n_clusters, has_lengths)
+    compared = Compared(*frames, *how, *read, options.alternative, options.confidence)
+    return compared.of_kind(kind)
+
+
+def _checked_options(
+    by: Grouping,
+    level: Level,
+    statistic: Coefficient,
+    unit: Unit | None,
+    resamples: int,
+    seed: int,
+    alternative: Alternative,
+    confidence: float,
+) -> ComparisonOptions:
+    """The arguments of `compare` of these names. Raises ConfigError."""
     convert(by, Grouping, "by")
     convert(level, Level, "level")
-    convert(statistic, Kind, "statistic")
-    convert(decimal, Decimal, "decimal")
+    convert(statistic, Coefficient, "statistic")
     if unit is not None:
         convert(unit, Unit, "unit")
         if level != "system":
             raise ConfigError(f"unit: {unit!r} is of tests at system level. Add level='system', or leave unit out.")
+    convert(alternative, Alternative, "alternative")
+    if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0 < confidence < 1:
+        raise ConfigError(f"confidence: expected a number between 0 and 1, got {confidence!r}. Write 0.9 for 90 %.")
+    resamples, seed = drawn(resamples, seed, FEWEST_RESAMPLES)
+    return ComparisonOptions(by, level, statistic, resamples, seed, unit or "systems", alternative, float(confidence))
+
+
+def _as_named(settings: Sequence[ScoredColumn], names: Sequence[str]) -> list[ScoredColumn]:
+    """Settings in the order of the metrics' names, those of a language pair one after the other."""
+    pairs = list(dict.fromkeys(setting.pair for setting in settings))
+    return sorted(settings, key=lambda setting: (pairs.index(setting.pair), names.index(setting.metric_name)))
+
+
+def _correlations(settings: Sequence[ScoredColumn], options: ComparisonOptions) -> pd.DataFrame:
+    """A row for each metric and statistic, as of correlations.parquet, at this level and grouping."""
+    import pandas as pd
+
+    frames = []
+    for setting in settings:
+        names = {"language_pair": setting.segments.language_pair, "metric": setting.metric_name}
+        columns = as_columns(CorrelationRow, _correlation_rows(setting, options))
+        frames.append(pd.DataFrame({**names, **columns}).drop(columns="point"))
+    return pd.concat(frames, ignore_index=True)
+
+
+def _correlation_rows(setting: ScoredColumn, options: ComparisonOptions) -> list[CorrelationRow]:
+    """A row for each statistic of a metric."""
+    rows: list[CorrelationRow] = []
+    draws = options.draws
+    scores = setting.scores.base_scores[:, None]
+
+    def shown(usual: Sequence[Any]) -> list[Any]:
+        """The usual statistics, and the one that tests compare."""
+        return list(dict.fromkeys([*usual, options.statistic]))
+
+    for human in setting.segments.judgements.aspects:
+        if options.level == "system":
+            rows += SystemLevel(setting, BASE, human, draws, wanted=shown(OF_SYSTEMS)).rows()
+            continue
+        (rows_of_metric,) = segment_correlations(
+            setting, [BASE], scores, human, draws, [options.by], shown(CORRELATIONS)
+        )
+        rows += rows_of_metric
+        # Grouped by item, they are among these rows.
+        if options.by != "item" and setting.codes.named.any():
+            rows += within_sources(setting, [BASE], scores, human, draws)
+    return rows
+
+
+def _read(
+    table: TableFile,
+    metrics: str | Sequence[str],
+    human: str | None,
+    lengths: str | Sequence[str],
+    columns: Columns | None,
+    language_pair: str | None,
+    decimal: Decimal,
+    needed: Sequence[str],
+) -> tuple[Roles, list[ScoredColumn]]:
+    """The columns by role, and a setting of each language pair and metric; other arguments are those of `compare`.
+
+    needed: roles without which the comparison has no meaning. Raises ConfigError for unknown columns, DataError for
+    values that are not scores.
+    """
+    convert(decimal, Decimal, "decimal")
     human = one_name("human", human, "the name of a column")
     language_pair = one_name("language_pair", language_pair)
-    resamples, seed = drawn(resamples, seed, FEWEST_RESAMPLES)
-    options = ComparisonOptions(by, level, statistic, resamples, seed, unit or "systems")
-    table, kind = (frame, PANDAS) if isinstance(frame, TableFile) else frame_table(frame)
     names = listed("metrics", metrics)
     length_columns = listed("lengths", lengths)
-    needed = NEEDED[level if level == "system" else by]
     roles = _roles(table, names, human, length_columns, keyed("columns", columns), needed)
     scores = {name: _scores(table, name, decimal) for name in names}
     words = None
@@ -125,92 +215,10 @@ def compare(
     for role in ("hypothesis", "rater"):
         if len(roles.get(role, ())) > 1:
             raise ConfigError(f"columns: {role}: metrics have one column each, so give one row per output and rater.")
-    rows = segment_rows(*_with_texts(table, roles), language_pair, decimal)
+    rows = frame_rows(*add_missing_texts(table, roles), language_pair, decimal)
     _check_repeated(table, rows.repeated, scores)
     sets = [(rows.segments(NAME, pair), rows_of_pair) for pair, rows_of_pair in rows.by_pair.items()]
-    settings = list(_settings(sets, roles, scores, words))
-    frames = _frames(settings, options)
-    clusters_of_all = set().union(*(setting.clusters for setting in settings))
-    has_lengths = all(setting.log_words is not None for setting in settings)
-    n_clusters = len(clusters_of_all)
-    compared = Compared(*frames, level, by, statistic, resamples, seed, roles, n_clusters, has_lengths)
-    return compared.of_kind(kind)
-
-
-def _frames(settings: ScoredColumns, options: ComparisonOptions) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Correlations, tests and verdicts of settings at this level and grouping."""
-    import pandas as pd
-
-    correlations = pd.concat([_correlations(setting, options) for setting in settings], ignore_index=True)
-    grid = build(load_option("evaluation", "grid", options.seed), GridOptions, "grid")
-    # Built for tests within groups, too, which it has none of: it checks `resamples`.
-    tests_of_pairs = SignificanceEvaluation(grid=grid, tests=(TEST,), statistics=(options.statistic,), **options.draws)
-    if options.level == "segment" and options.by != "none":
-        return correlations, _corrected(pd.DataFrame(_grouped_tests(settings, options)), options), pd.DataFrame()
-    if options.level == "system" and options.unit != "systems":
-        return correlations, _corrected(pd.DataFrame(_system_tests(settings, options)), options), pd.DataFrame()
-    tests = _ungrouped_tests(settings, tests_of_pairs)
-    # Metrics are tested at both levels.
-    tests = _better_first(tests[tests["level"] == options.level].reset_index(drop=True))
-    verdicts = verdicts_of(settings, options, _better_metrics(tests)) if options.level == "segment" else []
-    return correlations, tests, pd.DataFrame(verdicts)
-
-
-def _corrected(tests: pd.DataFrame, options: ComparisonOptions) -> pd.DataFrame:
-    """Tests with corrected p values, the better metric of each pair in front."""
-    tests = tests.assign(level=options.level)
-    if not len(tests):
-        return tests
-    p = tests["p"]
-    return _better_first(tests.assign(p_holm=holm(p), p_bh=benjamini_hochberg(p)))
-
-
-def _better_metrics(tests: pd.DataFrame) -> dict[PairOfMetrics, str]:
-    """The better metric of each pair whose difference is defined."""
-    better = {}
-    for row in tests.to_dict("records"):
-        if not math.isnan(row["difference"]):
-            pair_of_metrics = (row["language_pair"], frozenset((row["compared"], row["against"])))
-            better[pair_of_metrics] = row["compared"]
-    return better
-
-
-def _better_first(tests: pd.DataFrame) -> pd.DataFrame:
-    """Two-sided tests with the better metric of each pair in front, as in the verdicts: no difference is below 0."""
-    turned = tests["difference"] < 0
-    columns = {
-        "compared": tests["compared"].where(~turned, tests["against"]),
-        "against": tests["against"].where(~turned, tests["compared"]),
-        "difference": tests["difference"].abs(),
-        "low": tests["low"].where(~turned, -tests["high"]),
-        "high": tests["high"].where(~turned, -tests["low"]),
-    }
-    return tests.assign(**columns)
-
-
-def _correlations(setting: ScoredColumn, options: ComparisonOptions) -> pd.DataFrame:
-    """A row for each statistic of a metric, as of correlations.parquet, at this level and grouping."""
-    rows: list[CorrelationRow] = []
-    draws = options.draws
-    scores = setting.points[BASE][:, None]
-    for human in setting.segments.judgements.aspects:
-        if options.level == "system":
-            rows += SystemLevel(setting, BASE, human, draws).rows()
-            continue
-        (rows_of_metric,) = segment_correlations(setting, [BASE], scores, human, draws, wanted=[options.by])
-        rows += rows_of_metric
-        # Grouped by item, they are among these rows.
-        if options.by != "item" and setting.codes.named.any():
-            rows += within_sources(setting, [BASE], scores, human, draws)
-    return _frame(setting, as_columns(CorrelationRow, rows)).drop(columns="point")
-
-
-def _frame(setting: ScoredColumn, columns: ColumnValues) -> pd.DataFrame:
-    """The columns of a setting's rows, after its language pair and metric."""
-    import pandas as pd
-
-    names = {"language_pair": setting.segments.language_pair, "metric": setting.metric_name}
-    return pd.DataFrame({**names, **columns})
+    return roles, list(_settings(sets, roles, scores, words))
 
 
 def _roles(
@@ -247,7 +255,7 @@ def _scores(table: TableFile, name: str, decimal: Decimal) -> Floats:
             f"{table.path}: {missing:,} of {len(values):,} segments have no score in column '{name}'; they are left "
             "out and counted.",
             # Where `compare` is called.
-            stacklevel=3,
+            stacklevel=4,
         )
     return values
 
@@ -261,36 +269,6 @@ def _check_repeated(table: TableFile, repeated: Mapping[int, int], scores: Mappi
                     f"{table.where(row)}: the column {name!r} is {values[row]:g}, but {values[first]:g} in "
                     f"{table.place(first)}, the row of another rater of the output; a metric has one score per output."
                 )
-
-
-def _with_texts(table: TableFile, roles: Roles) -> tuple[TableFile, Roles]:
-    """The table and its roles with columns for the texts that segments need, in place of those that are not there.
-
-    Scores need no texts: a hypothesis that is not there is the row's number and never read, and in place of a source or
-    reference is the id, so that segments of one id are one cluster.
-    """
-    texts = {}
-    if "hypothesis" not in roles:
-        # With ids the rows of one output have one text, as if it were there.
-        texts["hypothesis"] = [""] * len(table) if "id" in roles else [str(row + 1) for row in range(len(table))]
-    if "source" not in roles and "reference" not in roles:
-        if "id" in roles:
-            (id_column,) = roles["id"]
-            ids = table.take([id_column])[id_column]
-        else:
-            ids = [str(row + 1) for row in range(len(table))]
-        # As texts: what is no id is refused by the column that holds it.
-        texts["source"] = ["" if is_gap(name) else str(name) for name in ids]
-    added_roles = {role: (f"({role})",) for role in texts}
-    added = {f"({role})": values for role, values in texts.items()}
-
-    def column(name: str) -> list[Any]:
-        return added[name] if name in added else table.take([name])[name]
-
-    # A metric may be called as a role: only columns that play a role are in this table.
-    used = dict.fromkeys(itertools.chain.from_iterable(roles.values()))
-    completed = TableFile(table.path, [*used, *added], len(table), column, table.place)
-    return completed, {**roles, **added_roles}
 
 
 def _settings(
@@ -332,61 +310,3 @@ def _bundles(labels: Sequence[NDArray[np.object_]]) -> list[list[str]]:
     ends = np.cumsum([len(pair_labels) for pair_labels in labels])
     by_pair = np.split(names[bundle_codes], ends[:-1])
     return [pair_labels.tolist() for pair_labels in by_pair]
-
-
-def _ungrouped_tests(settings: ScoredColumns, evaluation: SignificanceEvaluation) -> pd.DataFrame:
-    """The tests of an evaluation, with the language pair and the metric of each row."""
-    import pandas as pd
-
-    frames = []
-    for setting, result in zip(settings, evaluation.evaluate(settings), strict=True):
-        columns = evaluation.columns(result)["tests"]
-        frames.append(_frame(setting, columns).drop(columns=["explainer", "point"]))
-    return pd.concat(frames, ignore_index=True)
-
-
-def _grouped_tests(settings: ScoredColumns, options: ComparisonOptions) -> Iterator[Row]:
-    """Tests of every two metrics by their correlation within items or systems, on the segments that both scored."""
-    statistic = options.statistic
-    draws = options.draws
-    for left, right in metric_pairs(settings):
-        segment_codes = left.codes
-        human = left.segments.human_scores
-        # Segments without a system are in no group.
-        x = np.where(segment_codes.named, left.scores.base_scores, np.nan)
-        y = np.where(segment_codes.named, right.scores.base_scores, np.nan)
-        if options.by == "item":
-            scores = np.stack([x, y], axis=1)
-            x_items, y_items = within_groups(statistic, scores, human, segment_codes.items)
-            _, first_rows = np.unique(segment_codes.items, return_index=True)
-            labels = segment_codes.clusters[first_rows]
-            test = compare_sums(by_mean(x_items), by_mean(y_items), mean, labels, **draws)
-        else:
-            groups = segment_codes.systems
-            test = significance(x, y, human, segment_codes.clusters, group=groups, statistic=statistic, **draws)
-        yield _test_row(test, left, right, options, TEST)
-
-
-def _system_tests(settings: ScoredColumns, options: ComparisonOptions) -> Iterator[Row]:
-    """Tests of every two metrics by systems' mean scores, on the segments that both scored, which are swapped."""
-    for left, right in metric_pairs(settings):
-        segment_codes = left.codes
-        # Segments without a system are of none.
-        x = np.where(segment_codes.named, left.scores.base_scores, np.nan)
-        y = right.scores.base_scores
-        labels = (segment_codes.systems, segment_codes.clusters)
-        test = compare_systems(
-            x, y, left.segments.human_scores, *labels, statistic=options.statistic, unit=options.unit, **options.draws
-        )
-        yield _test_row(test, left, right, options, f"perm_{options.unit}")
-
-
-def _test_row(test: Comparison, left: ScoredColumn, right: ScoredColumn, options: ComparisonOptions, name: str) -> Row:
-    """The row of a test of two metrics; name: of the test."""
-    row: Row = {"language_pair": left.segments.language_pair}
-    row |= {"compared": left.metric_name, "against": right.metric_name}
-    row |= {"grouping": options.by, "statistic": options.statistic}
-    for estimate in ("difference", "low", "high", "p", "n", "clusters"):
-        row[estimate] = getattr(test, estimate)
-    row["test"] = name
-    return row

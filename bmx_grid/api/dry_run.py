@@ -21,13 +21,14 @@ from bmx_grid.metrics.base import Metric
 from bmx_grid.models.files import would_be_fetched
 from bmx_grid.models.sizes import GIGABYTES
 from bmx_grid.sweep.settings import SweepPlan
-from bmx_grid.words.perturbation import Item, Plan, Request, split_words
+from bmx_grid.words.perturbation import Item, Plan, Request
+from bmx_grid.words.segmentation import split_words
 
-TEXTS = 32  # that each metric scores
+TIMED_TEXTS = 32  # that each metric scores
 SECONDS = 10.0  # for all metrics together, the start of their process and loading their models included
 TRACES = "it asks a server or keeps what it computes, which a dry run does not"
 NOT_HERE = "its model is not on this machine yet"
-SLOW = f"its model was not loaded and {TEXTS} texts scored within {SECONDS:g} s"
+SLOW = f"its model was not loaded and {TIMED_TEXTS} texts scored within {SECONDS:g} s"
 
 
 @dataclass(frozen=True)
@@ -192,7 +193,7 @@ def _within(seconds: float, works: Works) -> dict[str, Timed]:
 
 
 def seconds_per_text(metric: Metric, items: Sequence[Item]) -> Timed:
-    """How long a text takes a metric that has loaded its model; of TEXTS perturbations of all texts of the items."""
+    """How long a text takes a metric that has loaded its model; of TIMED_TEXTS perturbations of all the items."""
     requests = _requests(items)
     if not requests:
         return Timed(None, "its texts have no words")
@@ -221,7 +222,7 @@ def _requests(items: Sequence[Item]) -> list[Request]:
                 sides.append((item, role, split_words(text)))
     requests = []
     for item, role, words in sides:
-        n_texts = TEXTS // len(sides)
+        n_texts = TIMED_TEXTS // len(sides)
         keep = np.ones((n_texts, len(words)), dtype=np.bool_)
         for row in range(n_texts):
             keep[row, row % len(words)] = False

@@ -20,11 +20,11 @@ from bmx_grid.core.identity import digest, identity, runtime
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import visible
 from bmx_grid.datasets.base import DatasetReader
+from bmx_grid.datasets.column_roles import Roles, roles_of_table
 from bmx_grid.datasets.lines import Decimal, parse_numbers
 from bmx_grid.datasets.nested import field_names, field_value
 from bmx_grid.datasets.segments import NO_PAIR, SegmentSet
-from bmx_grid.datasets.table_file import TableFile
-from bmx_grid.datasets.table_roles import Roles, roles_of_table
+from bmx_grid.datasets.table_file import TableFile, is_gap
 from bmx_grid.datasets.table_rows import TableRows, table_rows
 from bmx_grid.measures.correlation import FEWEST
 from bmx_grid.words.perturbation import INVISIBLE
@@ -121,7 +121,7 @@ def number_column(table: TableFile, name: str, decimal: Decimal = ".") -> Floats
     return numbers
 
 
-def segment_rows(table: TableFile, roles: Roles, language_pair: str | None, decimal: Decimal = ".") -> TableRows:
+def frame_rows(table: TableFile, roles: Roles, language_pair: str | None, decimal: Decimal = ".") -> TableRows:
     """The segments of a table by language pair, in order of appearance.
 
     roles: role -> columns. decimal: as for `number_column`. Raises DataError naming the row of what cannot be used,
@@ -137,6 +137,36 @@ def segment_rows(table: TableFile, roles: Roles, language_pair: str | None, deci
     for name in roles.get("score", ()):
         number_column(table, name, decimal)
     return table_rows(table, roles, pairs, str(table.path), decimal)
+
+
+def add_missing_texts(table: TableFile, roles: Roles) -> tuple[TableFile, Roles]:
+    """The table and its roles with columns for the texts that segments need, in place of those that are not there.
+
+    Scores need no texts: a hypothesis that is not there is the row's number and never read, and in place of a source or
+    reference is the id, so that segments of one id are one cluster.
+    """
+    texts = {}
+    if "hypothesis" not in roles:
+        # With ids the rows of one output have one text, as if it were there.
+        texts["hypothesis"] = [""] * len(table) if "id" in roles else [str(row + 1) for row in range(len(table))]
+    if "source" not in roles and "reference" not in roles:
+        if "id" in roles:
+            (id_column,) = roles["id"]
+            ids = table.take([id_column])[id_column]
+        else:
+            ids = [str(row + 1) for row in range(len(table))]
+        # As texts: what is no id is refused by the column that holds it.
+        texts["source"] = ["" if is_gap(name) else str(name) for name in ids]
+    added_roles = {role: (f"({role})",) for role in texts}
+    added = {f"({role})": values for role, values in texts.items()}
+
+    def column(name: str) -> list[Any]:
+        return added[name] if name in added else table.take([name])[name]
+
+    # A metric may be called as a role: only columns that play a role are in this table.
+    used = dict.fromkeys(itertools.chain.from_iterable(roles.values()))
+    completed = TableFile(table.path, [*used, *added], len(table), column, table.place)
+    return completed, {**roles, **added_roles}
 
 
 def grid(
@@ -188,7 +218,7 @@ def grid(
     decimal = convert(decimal, Decimal, "decimal")
     language_pair = one_name("language_pair", language_pair)
     sets = {}
-    rows = segment_rows(table, roles, language_pair, decimal)
+    rows = frame_rows(table, roles, language_pair, decimal)
     for pair in rows.by_pair:
         sets[pair] = rows.segments(NAME, pair)
     # What identifies the data set: a frame has no file.

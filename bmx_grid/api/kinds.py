@@ -31,7 +31,10 @@ class FrameKind:
         """A table as a frame of this kind. NaN stays NaN in columns of numbers, and is missing in all others."""
         if self.backend is None:
             return frame
-        columns = {str(name): _values(frame[name]) for name in frame.columns}
+        columns: dict[str, Any] = {}
+        for name in frame.columns:
+            column = frame[name]
+            columns[str(name)] = column.to_numpy() if column.dtype.kind in "biuf" else plain_values(column)
         if self.backend is dict:
             return {name: list(values) for name, values in columns.items()}
         import narwhals.stable.v2 as nw
@@ -48,11 +51,6 @@ class FrameKind:
 
 
 PANDAS = FrameKind()
-
-
-def _values(column: pd.Series[Any]) -> Any:
-    """An array of numbers, or else `plain_values`."""
-    return column.to_numpy() if column.dtype.kind in "biuf" else plain_values(column)
 
 
 def plain_values(column: pd.Series[Any]) -> list[Any]:

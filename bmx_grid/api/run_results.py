@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from bmx_grid.api.inputs import listed, one_name, path
 from bmx_grid.api.kinds import PANDAS, FrameKind
-from bmx_grid.attribution.scored import LEGEND, MOST_SHOWN, coloured_words
+from bmx_grid.attribution.scored import COLOUR_LEGEND, MOST_SHOWN, coloured_words
 from bmx_grid.core.configure import convert, load_option
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, unknown
 from bmx_grid.core.file_keys import check_keys_of_files
+from bmx_grid.core.storage import is_folder
 from bmx_grid.core.wording import counted, factor_in_words, option_named, setting_label, visible, visible_lines
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class Words:
 
     def _repr_html_(self) -> str:
         """The first segments: a word in blue raises the score, one in orange lowers it."""
-        parts = [_paragraph(f"{setting_label(*self.names)}. {LEGEND}")]
+        parts = [_paragraph(f"{setting_label(*self.names)}. {COLOUR_LEGEND}")]
         texts = self.frame.groupby(["id", "system", "side"], sort=False, dropna=False)
         # A segment has at most two sides.
         for (identifier, _, side), rows in itertools.islice(texts, 2 * MOST_SHOWN):
@@ -126,7 +127,7 @@ class Run:
     def __post_init__(self) -> None:
         # The dataclass is frozen.
         object.__setattr__(self, "folder", path("folder", self.folder))
-        if not self.folder.is_dir():
+        if not is_folder(self.folder):
             raise DataMissingError(f"there is no folder {self.folder}; give the output folder of a sweep.")
         from bmx_grid.sweep.output import OutputFolder
 

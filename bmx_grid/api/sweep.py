@@ -7,27 +7,47 @@ import itertools
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.core.terminal import say
+from bmx_grid.analysis.base import Given
+from bmx_grid.analysis.finished import options_of
+from bmx_grid.analysis.headline import answer
+from bmx_grid.analysis.points import in_sample_in_words
+from bmx_grid.analysis.questions import Analysis, counts, numbers
+from bmx_grid.analysis.verdict_rows import of_settings
+from bmx_grid.api.sweep_plan import OF_THE_SWEEP, Sweep, config_text, plan_sweep
+from bmx_grid.boosts.recipe import write_recipe
+from bmx_grid.core.storage import remove_abandoned, write_text
+from bmx_grid.core.terminal import Progress, say, working
 from bmx_grid.core.wording import counted, visible_lines
+from bmx_grid.report.table import markdown
+from bmx_grid.report.terminal_lines import announcement, failures, plan_table, setting_line
+from bmx_grid.sweep.outcomes import Outcome, complete, seeds_table
+from bmx_grid.sweep.output import CONFIG, RECIPES, TABLES, OutputFolder, recipes_of
+from bmx_grid.sweep.results import (
+    SettingResult,
+    ceilings_table,
+    evaluation_tables,
+    scores_table,
+    settings_table,
+    write_csv,
+    write_parquet,
+)
+from bmx_grid.sweep.runner import run_plan
+from bmx_grid.sweep.settings import NotRun, SweepPlan
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from bmx_grid.analysis.questions import Analysis
-    from bmx_grid.api.sweep_plan import Sweep
-    from bmx_grid.evaluations.verdicts import Verdict
-    from bmx_grid.sweep.outcomes import Outcome
-    from bmx_grid.sweep.output import OutputFolder
-    from bmx_grid.sweep.results import SettingResult
-    from bmx_grid.sweep.settings import Refused, SweepPlan
-
 SETTINGS = "settings.csv"
 LOG = "log.txt"  # what was said
+MOVED = (
+    "all files of an earlier run moved to {place}/: its configuration was another one. To keep each run in a folder of "
+    "its own, write output_dir=FOLDER."
+)
 READING = "Gains are differences of correlations with human scores, on segments that a boost was not chosen on."
 
 
@@ -41,27 +61,25 @@ class Ended:
 
     n_failed: int
     n_done: int = 0
-    failed: tuple[Refused, ...] = ()
+    failed: tuple[NotRun, ...] = ()
     moved: str = ""
 
 
 @dataclass(frozen=True)
 class Ran:
-    """outcomes: of all settings; results: of those with the sweep's own seed; failed: all that have none."""
+    """outcomes: of the settings that ended well; results: of those with the sweep's own seed; failed: all other parts.
+
+    all_ended: whether no setting failed while it ran.
+    """
 
     outcomes: Sequence[Outcome]
     results: Sequence[SettingResult]
-    failed: Sequence[Refused]
-
-
-def count_failures(config: Mapping[str, Any]) -> int:
-    """`run_sweep`; the number of settings (or whole parts) that failed."""
-    return run_sweep(config).n_failed
+    failed: Sequence[NotRun]
+    all_ended: bool
 
 
 def run_sweep(config: Mapping[str, Any]) -> Ended:
     """Plan, run and write a sweep. Raises BmxError for mistakes found before anything runs."""
-    from bmx_grid.api.sweep_plan import plan_sweep
 
     sweep = plan_sweep(config)
     if sweep.plan.settings and not sweep.settings.dry_run:
@@ -73,8 +91,6 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
 
 def _run(sweep: Sweep) -> Ended:
     """Announce what is planned, and run it, unless an earlier run wrote the same."""
-    from bmx_grid.report.terminal_lines import announcement
-    from bmx_grid.sweep.output import OutputFolder
 
     plan = sweep.plan
     settings = sweep.settings
@@ -95,7 +111,6 @@ def _run(sweep: Sweep) -> Ended:
 def _dry_run(sweep: Sweep) -> Ended:
     """Say what would be run, how long that would take, and what would be downloaded."""
     from bmx_grid.api.dry_run import time_and_downloads
-    from bmx_grid.report.terminal_lines import plan_table
 
     ends, closing = time_and_downloads(sweep.plan, sweep.evaluations)
     say("\n".join([plan_table(sweep.plan, sweep.evaluations, sweep.spec, ends), *closing]))
@@ -104,10 +119,8 @@ def _dry_run(sweep: Sweep) -> Ended:
 
 def _nothing_to_run(plan: SweepPlan) -> Ended:
     """Say why there is no setting; all that was asked for counts as failed."""
-    from bmx_grid.report.terminal_lines import failures
-    from bmx_grid.sweep.settings import Refused
 
-    left_out = [Refused(skipped.label, f"left out: {skipped.reason}") for skipped in plan.left_out]
+    left_out = [replace(part, reason=f"left out: {part.reason}") for part in plan.left_out]
     failed = (*plan.failed, *left_out)
     say(failures(failed, "no setting to run; failed or left out"))
     return Ended(len(failed), failed=failed)
@@ -127,25 +140,26 @@ def _up_to_date(sweep: Sweep, unchanged: Mapping[str, Any], start: float) -> End
 
 def _run_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start: float) -> Ended:
     """Score and evaluate what is planned, and write it; start: of the time that is told."""
-    from bmx_grid.core.storage import write_text
     from bmx_grid.report.analysis_files import REPORT
-    from bmx_grid.sweep.settings import Refused
 
     settings = sweep.settings
     tracker = sweep.tracker
     folder.claim(_usual_files(sweep))  # before hours of work: what cannot be written, or may not
-    failed: Sequence[Refused] = ()
+    failed: Sequence[NotRun] = ()
     try:
-        tracker.start(settings.name, sweep.config_text(), settings.output_dir)
+        tracker.start(settings.name, config_text(sweep.config), settings.output_dir)
         ran = run_settings(sweep)
         failed = ran.failed
-        moved = _keep_other(sweep, folder)
+        place = folder.keep_other(sweep.configuration())
+        moved = "" if place is None else MOVED.format(place=place)
+        if moved:
+            _say(sweep, moved)
         said, written = write(sweep, ran, folder)
     except BaseException as error:
-        tracker.finish([*failed, Refused(settings.name, f"stopped by {type(error).__name__}")], error)
+        tracker.finish([*failed, NotRun("failed", settings.name, f"stopped by {type(error).__name__}")], error)
         raise
     tracker.finish(failed)
-    scored = sum(one.result.spent.n_texts for one in ran.outcomes if one.result is not None)
+    scored = sum(outcome.result.spent.n_texts for outcome in ran.outcomes)
     where = f"{settings.output_dir}/{tracker.where()}"
     page = settings.output_dir / REPORT
     shown = _page_named(page, shown=page in written)
@@ -156,7 +170,7 @@ def _run_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start: 
     log = visible_lines("\n".join([*sweep.log, *tracebacks, ""]))
     write_text(settings.output_dir / LOG, log)  # and tracebacks of what failed
     written.append(settings.output_dir / LOG)
-    if all(outcome.result is not None for outcome in ran.outcomes):
+    if ran.all_ended:
         tracked = tracker.identify_runs(settings.output_dir)
         folder.finish(
             fingerprint,
@@ -169,20 +183,7 @@ def _run_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start: 
     return Ended(len(failed), len(ran.results), tuple(failed), moved)
 
 
-def _keep_other(sweep: Sweep, folder: OutputFolder) -> str:
-    """Move the results of another configuration aside, and say it: that sentence; "" if there are none."""
-    place = folder.keep_other(sweep.configuration())
-    if place is None:
-        return ""
-    sentence = (
-        f"all files of an earlier run moved to {place}/: its configuration was another one. To keep each run in a "
-        "folder of its own, write output_dir=FOLDER."
-    )
-    _say(sweep, sentence)
-    return sentence
-
-
-def _tracebacks(failed: Sequence[Refused]) -> list[tuple[str, str]]:
+def _tracebacks(failed: Sequence[NotRun]) -> list[tuple[str, str]]:
     """The label and the traceback of each part that failed with an exception of somebody's code."""
     return [(part.label, part.error.details) for part in failed if part.error is not None and part.error.details]
 
@@ -194,9 +195,7 @@ def _page_named(page: Path, *, shown: bool) -> str:
 
 def _usual_files(sweep: Sweep) -> list[Path]:
     """The files of a sweep whose names are known before it ends: all but figures and recipes."""
-    from bmx_grid.api.sweep_plan import OF_THE_SWEEP
     from bmx_grid.report.analysis_files import OF_ANALYSIS, REPORT
-    from bmx_grid.sweep.output import CONFIG, TABLES
 
     out = sweep.settings.output_dir
     of_evaluations = itertools.chain.from_iterable(part.ROWS for part in sweep.evaluations.values())
@@ -218,15 +217,11 @@ def _warn(line: str) -> None:
 
 def run_settings(sweep: Sweep) -> Ran:
     """Score and evaluate every setting, then compare settings."""
-    from bmx_grid.core.terminal import Progress, working
-    from bmx_grid.report.terminal_lines import setting_line
-    from bmx_grid.sweep.outcomes import complete
-    from bmx_grid.sweep.runner import run_plan
-    from bmx_grid.sweep.settings import Refused
 
     plan = sweep.plan
     settings = sweep.settings
     outcomes: list[Outcome] = []
+    failed: list[NotRun] = []
     reasons = set[str]()
     n_settings = len(plan.everything)
     scores = plan.n_texts_here > 0
@@ -235,17 +230,20 @@ def run_settings(sweep: Sweep) -> Ran:
             how: Any = {"executor": executor, "stop_on_error": settings.on_error == "stop"}
             drop = progress.drop if scores else lambda n_texts: None  # else settings are counted, all of which end
             for outcome in run_plan(plan, sweep.evaluations, progress=progress.advance, drop=drop, **how):
-                outcomes.append(outcome)
                 if not scores:
                     progress.advance(1)
-                _say(sweep, setting_line(outcome, len(outcomes), n_settings, reasons), progress.say)
-                if outcome.result is not None and outcome.repeated_with is None:
+                n_ended = len(outcomes) + len(failed) + 1
+                _say(sweep, setting_line(outcome, n_ended, n_settings, reasons), progress.say)
+                if isinstance(outcome, NotRun):
+                    failed.append(outcome)
+                    continue
+                outcomes.append(outcome)
+                if outcome.repeated_with is None:
                     sweep.tracker.log(outcome.result)
         with working("comparing metrics and language pairs"):
             once = [outcome for outcome in outcomes if outcome.repeated_with is None]
             results, incomplete = complete(once, sweep.evaluations, executor)
-    failed = [Refused(outcome.label, outcome.reason, outcome.error) for outcome in outcomes if outcome.result is None]
-    return Ran(outcomes, results, [*plan.failed, *failed, *incomplete])
+    return Ran(outcomes, results, [*plan.failed, *failed, *incomplete], all_ended=not failed)
 
 
 def write(sweep: Sweep, ran: Ran, folder: OutputFolder) -> tuple[str, list[Path]]:
@@ -253,11 +251,7 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder) -> tuple[str, list[Path]
 
     Raises StoreError where a file cannot be written.
     """
-    from bmx_grid.core.storage import remove_abandoned, write_text
-    from bmx_grid.core.terminal import working
     from bmx_grid.report.analysis_files import analyse_sweep
-    from bmx_grid.report.terminal_lines import failures
-    from bmx_grid.sweep.output import CONFIG
 
     settings = sweep.settings
     out = sweep.settings.output_dir
@@ -272,14 +266,14 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder) -> tuple[str, list[Path]
             analysis, files, note = analyse_sweep(
                 ran.results,
                 sweep.plan,
-                sweep.analysis_options(),
+                options_of(sweep.config),
                 folder,
                 tables=tables,
                 every_figure=settings.figures == "all",
             )
         written += files
     moved = folder.move_aside([*written, out / CONFIG, out / LOG])
-    write_text(out / CONFIG, sweep.config_text())
+    write_text(out / CONFIG, config_text(sweep.config))
     written.append(out / CONFIG)
     _track(sweep, ran, analysis, tables, written)
     failed = failures(ran.failed)
@@ -297,12 +291,9 @@ def _track(
     sweep: Sweep, ran: Ran, analysis: Analysis | None, tables: Mapping[str, pa.Table], written: Sequence[Path]
 ) -> None:
     """Hand the tracker the verdict on each setting, and what is known of the whole sweep."""
-    from bmx_grid.analysis.headline import answer
-    from bmx_grid.analysis.points import in_sample_in_words
-    from bmx_grid.analysis.questions import counts, numbers
-    from bmx_grid.report.table import markdown
 
-    verdicts = _verdicts(tables)
+    # Some verdicts are on several settings together.
+    verdicts = {row.setting_names: row for row in of_settings(Given(tables))}
     for result in ran.results:
         if result.names in verdicts:
             row = verdicts[result.names]
@@ -319,18 +310,8 @@ def _track(
     sweep.tracker.headline(numbers(analysis), note, written, answers, {**counts(analysis), **of_sweep})
 
 
-def _verdicts(tables: Mapping[str, pa.Table]) -> dict[tuple[str, ...], Verdict]:
-    """The verdict on each setting that has one, by the names of the setting."""
-    from bmx_grid.analysis.base import Given
-    from bmx_grid.analysis.verdict_rows import of_settings
-
-    return {row.setting_names: row for row in of_settings(Given(tables))}
-
-
 def _tables(sweep: Sweep, ran: Ran) -> dict[str, pa.Table]:
     """Every table of the sweep by its name; none where all settings failed."""
-    from bmx_grid.sweep.outcomes import seeds_table
-    from bmx_grid.sweep.results import ceilings_table, evaluation_tables, scores_table, settings_table
 
     tables: dict[str, Any] = {}
     if ran.results:
@@ -347,9 +328,6 @@ def _write_results(sweep: Sweep, ran: Ran, tables: Mapping[str, pa.Table], folde
 
     Warns of each boost that no recipe can be made of. tables: none where all settings failed.
     """
-    from bmx_grid.boosts.recipe import write_recipe
-    from bmx_grid.sweep.output import RECIPES, TABLES, recipes_of
-    from bmx_grid.sweep.results import write_csv, write_parquet
 
     recipes, refused = recipes_of(ran.results, sweep.plan.settings, date=datetime.date.today().isoformat())
     for sentence in refused:

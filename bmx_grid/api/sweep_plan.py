@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 import typing
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import yaml
 
@@ -17,8 +17,7 @@ from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
 from bmx_grid.core.configure import build, build_options, check_seed, convert
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import Component, digest
-from bmx_grid.core.secrets import masked
-from bmx_grid.core.servers import asking_nobody
+from bmx_grid.core.secrets import asking_nobody, masked
 from bmx_grid.core.storage import check_place as check_cache
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.evaluations.base import Evaluation
@@ -31,12 +30,8 @@ from bmx_grid.sweep.executors.base import Executor
 from bmx_grid.sweep.outcomes import fingerprint
 from bmx_grid.sweep.output import strip_runtime_keys
 from bmx_grid.sweep.plan import make_plan
-from bmx_grid.sweep.settings import PlanOptions, SweepPlan
+from bmx_grid.sweep.settings import NotRun, PlanOptions, SweepPlan
 from bmx_grid.sweep.tracking import Tracker
-from bmx_grid.words.tags import WordScores
-
-if TYPE_CHECKING:
-    from bmx_grid.analysis.finished import AnalysisOptions
 
 MAX_SEEDS = 100
 OF_THE_SWEEP = ("scores", "settings", "ceilings", "seeds")  # tables that no evaluation writes
@@ -54,14 +49,8 @@ class Settings(PlanOptions):
     questions: tuple[str, ...]
     figures: Literal["page", "all"]
 
-    @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Settings:
-        """The settings of a configuration, each converted to its type."""
-        hints = typing.get_type_hints(cls)
-        values: dict[str, Any] = {key: convert(config[key], hint, key) for key, hint in hints.items()}
-        return cls(**values)
-
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.limit is not None and self.limit < 1:
             raise ConfigError(f"limit must be at least 1 segment per language pair, or null for all; got {self.limit}.")
         if "/" in self.name or not self.name.strip(". ") or not self.name.isprintable():
@@ -81,42 +70,23 @@ class Settings(PlanOptions):
 class Sweep:
     """A planned sweep and the parts that run it.
 
-    left_out: why evaluations that the data cannot have are left out, by name. config: the whole
-    configuration. log: what was said while it ran.
+    spec: the (p, w) of the grid and the correlation; None without a grid. left_out: evaluations that the data cannot
+    have. config: the whole configuration. log: what was said while it ran.
     """
 
     settings: Settings
     plan: SweepPlan
+    spec: GridSpec | None
     evaluations: Mapping[str, Evaluation]
-    left_out: Mapping[str, str]
+    left_out: Sequence[NotRun]
     executor: Executor
     tracker: Tracker
     config: Mapping[str, Any]
     log: list[str] = field(default_factory=list)
 
-    @property
-    def grid(self) -> GridEvaluation | None:
-        """What the grid is computed with, on which the analysis rests; None without it."""
-        return _grid_among(self.evaluations)
-
-    @property
-    def spec(self) -> GridSpec | None:
-        """The (p, w) of the grid and the correlation; None without a grid."""
-        return None if self.grid is None else self.grid.spec
-
-    def analysis_options(self) -> AnalysisOptions:
-        """How it is analysed, as its folder will say."""
-        from bmx_grid.analysis.finished import options_of
-
-        return options_of(self.config)
-
-    def config_text(self) -> str:
-        """The whole configuration as YAML."""
-        return _text(self.config)
-
     def configuration(self) -> str:
         """SHA-256 of the keys of the configuration that results depend on."""
-        return digest(_text(strip_runtime_keys(self.config)))
+        return digest(config_text(strip_runtime_keys(self.config)))
 
     def fingerprint(self) -> str:
         """SHA-256 of all that the files of this sweep depend on, known before anything is computed."""
@@ -129,7 +99,9 @@ class Sweep:
 
 def plan_sweep(config: Mapping[str, Any]) -> Sweep:
     """The sweep of a configuration. Raises BmxError for mistakes, before anything runs."""
-    settings = Settings.from_config(config)
+    hints = typing.get_type_hints(Settings)
+    values: dict[str, Any] = {key: convert(config[key], hint, key) for key, hint in hints.items()}
+    settings = Settings(**values)
     datasets = build_options(config, "dataset", DatasetReader)
     metrics = build_options(config, "metric", Metric)
     explainers = build_options(config, "explainer", Explainer, least=0)
@@ -154,9 +126,9 @@ def plan_sweep(config: Mapping[str, Any]) -> Sweep:
     with asking_nobody(dry=settings.dry_run):
         plan = make_plan(datasets, metrics, explainers, settings)
     _warn_of_labels(plan, evaluations)
-    left_out = _left_out(evaluations, plan)
-    evaluations = {name: evaluation for name, evaluation in evaluations.items() if name not in left_out}
-    return Sweep(settings, plan, evaluations, left_out, executor, tracker, config)
+    applicable, left_out = _applicable(evaluations, plan)
+    spec = next((part.spec for part in applicable.values() if isinstance(part, GridEvaluation)), None)
+    return Sweep(settings, plan, spec, applicable, left_out, executor, tracker, config)
 
 
 def _warn_of_labels(plan: SweepPlan, evaluations: Mapping[str, Evaluation]) -> None:
@@ -168,7 +140,7 @@ def _warn_of_labels(plan: SweepPlan, evaluations: Mapping[str, Evaluation]) -> N
     by_power_mean = [name for name, boost in boosts.items() if isinstance(boost, PowerMeanGrid)]
     labelled: dict[str, None] = {}  # explainers, each once and in order
     for setting in plan.settings:
-        words: Mapping[str, WordScores] = setting.slot.told.get("words", {})
+        words = {} if setting.words_of_file is None else setting.words_of_file.words
         if any(scores.are_labels for scores in words.values()):
             labelled[setting.explainer_name] = None
     if by_power_mean and labelled:
@@ -193,8 +165,7 @@ def _check_tables(evaluations: Mapping[str, Evaluation], settings: Settings) -> 
     for table in tables:
         if tables.count(table) > 1:
             raise ConfigError(f"two evaluations, or one and the sweep itself, write the table {table}; leave one out.")
-    grid = _grid_among(evaluations)
-    if settings.seeds and grid is None:
+    if settings.seeds and not any(isinstance(part, GridEvaluation) for part in evaluations.values()):
         raise ConfigError("seeds: they compare gains at points of the grid; add grid to evaluation, or write seeds=[].")
 
 
@@ -205,7 +176,8 @@ def _with_sides(name: str, explainer: Explainer, named: bool, evaluations: Mappi
     """
     reading = [key for key, evaluation in evaluations.items() if evaluation.reads_ground_truth]
     if not named:
-        is_enough = _grid_among(evaluations) is not None and not reading and not explainer.is_given
+        has_grid = any(isinstance(part, GridEvaluation) for part in evaluations.values())
+        is_enough = has_grid and not reading and not explainer.is_given
         return replace(explainer, sides=("hypothesis",)) if is_enough else explainer
     sides = explainer.sides or ()
     if reading and "ground_truth" not in sides:
@@ -220,27 +192,31 @@ def _with_sides(name: str, explainer: Explainer, named: bool, evaluations: Mappi
     return explainer
 
 
-def _grid_among(evaluations: Mapping[str, Evaluation]) -> GridEvaluation | None:
-    return next((part for part in evaluations.values() if isinstance(part, GridEvaluation)), None)
-
-
-def _left_out(evaluations: Mapping[str, Evaluation], plan: SweepPlan) -> dict[str, str]:
-    """Why evaluations would write nothing, by name. Raises ConfigError where none is left."""
-    if not plan.settings:
-        return {}
+def _applicable(
+    evaluations: Mapping[str, Evaluation], plan: SweepPlan
+) -> tuple[Mapping[str, Evaluation], list[NotRun]]:
+    """The evaluations that write something, and the others, with reasons. Raises ConfigError if all are left out."""
     settings = plan.settings
+    if not settings:
+        return evaluations, []
     n_metrics = len({setting.metric_name for setting in settings})  # an imported one may stand for many
     n_explainers = len({setting.explainer_name for setting in settings if setting.explainer is not None})
     sets = [setting.segments for setting in settings]
-    reasons = {name: part.inapplicable(n_metrics, n_explainers, sets) for name, part in evaluations.items()}
-    left_out = {name: reason for name, reason in reasons.items() if reason}
-    if len(left_out) == len(evaluations):
-        each = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
+    applicable = dict(evaluations)
+    left_out = []
+    for name, evaluation in evaluations.items():
+        reason = evaluation.inapplicable(n_metrics, n_explainers, sets)
+        if reason:
+            del applicable[name]
+            left_out.append(NotRun("left out", f"evaluation {name}", reason))
+    if not applicable:
+        each = "; ".join(f"{part.label.removeprefix('evaluation ')}: {part.reason}" for part in left_out)
         raise ConfigError(f"evaluation=[{','.join(evaluations)}] would write nothing: {each}. Add grid or levels.")
-    return left_out
+    return applicable, left_out
 
 
-def _text(config: Mapping[str, Any]) -> str:
+def config_text(config: Mapping[str, Any]) -> str:
+    """A configuration as YAML, without passwords."""
     return yaml.dump(masked(config), Dumper=_Dumper, sort_keys=False, allow_unicode=True)
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bmx_grid.explainers.base import Explainer
     from bmx_grid.measures.correlation import Kind
     from bmx_grid.metrics.base import Metric
-    from bmx_grid.sweep.settings import Refused
+    from bmx_grid.sweep.settings import NotRun
 
     AMetric = str | Metric | Scorer | Callable[..., Any]
     AnExplainer = str | Explainer
@@ -134,7 +134,7 @@ def swept(
     return Run(folder_path(config["output_dir"], "output_dir"), ended.n_failed, folder, config, kind)
 
 
-def _cause(failed: Sequence[Refused]) -> BaseException | None:
+def _cause(failed: Sequence[NotRun]) -> BaseException | None:
     """The first exception of somebody's code that a part failed with; None if none did."""
     for refused in failed:
         if refused.error is not None and refused.error.details:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from bmx_grid.attribution.contracts import described
 from bmx_grid.attribution.explain import Explanation, count_texts, drawn_with, explain_items, in_parts
-from bmx_grid.attribution.store import AttributionSet
-from bmx_grid.boosts.base import Boost
+from bmx_grid.boosts.base import Boost, Fitted
+from bmx_grid.boosts.power_mean_grid import AtPoint, PowerMeanGrid
 from bmx_grid.boosts.recipe import Recipe
 from bmx_grid.core.configure import check_seed
 from bmx_grid.core.errors import BmxError, ConfigError, DataError, ExplainError
@@ -23,8 +23,9 @@ from bmx_grid.core.ragged import Flags, Floats, Ragged, defined_rows, rows_from
 from bmx_grid.core.wording import counted
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.measures.aggregation import Aggregation, PowerMean
-from bmx_grid.measures.grid import GridSpec, UsedWords, boosted_scores
+from bmx_grid.measures.grid import GridSpec, UsedWords
 from bmx_grid.metrics.base import Cost, Metric
+from bmx_grid.words.attributions import AttributionSet
 from bmx_grid.words.perturbation import Item, Role
 
 if TYPE_CHECKING:
@@ -166,16 +167,8 @@ class BoostedMetric(Metric):
 
         Raises BmxError for an item whose base score or attributions are not finite.
         """
-        stored = as_arrays(explanations)
-        base = stored.base_scores
-        ground_truth = stored.ground_truth
-        hypothesis = stored.hypothesis
-        scores = boosted_scores(self.aggregation, self.side, self.p, self.w, base, ground_truth, hypothesis, alone=True)
-        n_words = hypothesis.lengths
-        if self.side == "both":
-            n_words = n_words + ground_truth.lengths
-        scores[n_words == 0] = base[n_words == 0]
-        _refuse(~np.isfinite(scores), self.metric, explanations)
+        boost = PowerMeanGrid((self.p,), (self.w,), self.side, aggregation=self.aggregation)
+        scores, _ = _boosted(boost, AtPoint(self.w, self.p), self.metric, explanations)
         return scores
 
 
@@ -197,6 +190,13 @@ def boosted_by(recipe: Recipe, metric: Metric, explanations: Sequence[Explanatio
     Raises BmxError for an item whose score or attributions are not finite, DataError for one whose attributions the
     boost cannot be made of.
     """
+    return _boosted(recipe.boost, recipe.fitted(), metric, explanations)
+
+
+def _boosted(
+    boost: Boost, fitted: Fitted, metric: Metric, explanations: Sequence[Explanation]
+) -> tuple[Floats, NDArray[np.intp]]:
+    """As `boosted_by`, with a boost and its constants."""
     stored = as_arrays(explanations)
     base = stored.base_scores
     truth = stored.ground_truth
@@ -207,13 +207,14 @@ def boosted_by(recipe: Recipe, metric: Metric, explanations: Sequence[Explanatio
     broken = ~np.isfinite(base)
     broken |= has_truth & ~defined_rows(truth)
     broken |= has_hypothesis & ~defined_rows(hypothesis)
-    fitted = recipe.fitted()
     scores = np.empty(len(base))
     # A block at a time: the paper's boost has 600 features, of which one is used.
     for first in range(0, len(base), BLOCK_ITEMS):
         block = slice(first, first + BLOCK_ITEMS)
-        features = _features_from(first, recipe.boost, rows_from(truth, block), rows_from(hypothesis, block))
-        scores[block] = fitted.scores(base[block], features)
+        try:
+            scores[block] = boost.apply(base[block], rows_from(truth, block), rows_from(hypothesis, block), fitted)
+        except DataError as error:
+            raise _with_segment(error, first) from error
     undefined = ~np.isfinite(scores)
     # only where a side has no words may a boost be undefined
     broken |= undefined & has_truth & has_hypothesis
@@ -222,11 +223,7 @@ def boosted_by(recipe: Recipe, metric: Metric, explanations: Sequence[Explanatio
     return scores, np.flatnonzero(undefined)
 
 
-def _features_from(first: int, boost: Boost, truth: Ragged, hypothesis: Ragged) -> Floats:
-    """The features of items from number `first` on. Raises DataError that names the segment, from 1."""
-    try:
-        return boost.features(truth, hypothesis)
-    except DataError as error:
-        # it numbers the rows of this block from 0, which are segments to a caller
-        message = re.sub(r"^row (\d+)", lambda row: f"segment {first + int(row[1]) + 1}", str(error))
-        raise DataError(message) from error
+def _with_segment(error: DataError, first: int) -> DataError:
+    """The error with the number of the segment, from 1, in place of the row of a block that begins at `first`."""
+    message = re.sub(r"^row (\d+)", lambda row: f"segment {first + int(row[1]) + 1}", str(error))
+    return DataError(message)

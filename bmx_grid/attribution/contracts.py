@@ -1,9 +1,14 @@
-"""What metrics and explainers promise, checked where it is used: a broken promise is a ComponentError that names it."""
+"""What metrics and explainers promise, checked where it is used: a broken promise is a ComponentError that names it.
+
+A text in a language that a metric does not know breaks no promise: it is a warning, before anything is scored.
+"""
 
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping, Sequence
+import re
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -12,18 +17,24 @@ from numpy.typing import NDArray
 from bmx_grid.core.errors import ComponentError, shown
 from bmx_grid.core.identity import canonical_json
 from bmx_grid.core.ragged import Floats
+from bmx_grid.core.wording import counted
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Cost, Metric
+from bmx_grid.words.attributions import AttributionSet
 from bmx_grid.words.perturbation import ROLES, Item, Plan, Request, Role
 
 if TYPE_CHECKING:
     from bmx_grid.datasets.segments import SegmentSet
     from bmx_grid.words.segmentation import PairWords
 
+CODE = re.compile("[a-z]{2}")  # of ISO 639-1: other names of languages are not compared
+MOST_PAIRS = 8
+LANGUAGE_NAMES = {"en": "English"}
+
 
 def check_metric(metric: Metric) -> None:
     """Raise ComponentError where what a metric says of itself is not of the kind that `Metric` asks for."""
-    _check_identity(metric)
+    _check_identity(metric, "higher_is_better", "reads_all_references", "may_be_undefined")
     reads = metric.reads
     is_ordered = isinstance(reads, tuple) and reads == tuple(role for role in ROLES if role in reads)
     wanted = f"a tuple of {', '.join(ROLES)}, in this order and with the hypothesis"
@@ -36,20 +47,12 @@ def check_metric(metric: Metric) -> None:
         if not is_right:
             name = type(metric).__name__
             raise ComponentError(f"{name}.known_languages: expected a frozenset or None, got {shown(languages)}.")
-    _check_flags(metric, "higher_is_better", "reads_all_references", "may_be_undefined")
 
 
 def check_explainer(explainer: Explainer) -> None:
     """Raise ComponentError where what an explainer says of itself is not of the kind that `Explainer` asks for."""
-    _check_identity(explainer)
-    _check_flags(explainer, "stochastic", "writes_texts")
+    _check_identity(explainer, "stochastic", "writes_texts")
     _check(explainer, "of_metric", "a name or None", is_right=isinstance(explainer.of_metric, str | None))
-
-
-def _check_flags(component: Metric | Explainer, *names: str) -> None:
-    for name in names:
-        is_flag = isinstance(getattr(component, name), bool)
-        _check(component, name, "True or False", is_right=is_flag)
 
 
 def _check(component: Metric | Explainer, name: str, wanted: str, *, is_right: bool) -> None:
@@ -58,8 +61,11 @@ def _check(component: Metric | Explainer, name: str, wanted: str, *, is_right: b
         raise ComponentError(f"{type(component).__name__}.{name}: expected {wanted}, got {value}.")
 
 
-def _check_identity(component: Metric | Explainer) -> None:
-    """Raise ComponentError where a component's signature is no line of text, or its fingerprints are not JSON."""
+def _check_identity(component: Metric | Explainer, *flags: str) -> None:
+    """Raise ComponentError unless the signature is a line of text, fingerprints are JSON, and flags are booleans."""
+    for name in flags:
+        is_flag = isinstance(getattr(component, name), bool)
+        _check(component, name, "True or False", is_right=is_flag)
     signature = component.signature
     # a line feed is not printable
     is_line = isinstance(signature, str) and bool(signature) and signature.isprintable()
@@ -82,6 +88,30 @@ def fitted_to(metric: Metric, segments: SegmentSet) -> Metric:
     if fitted is not metric:
         check_metric(fitted)
     return fitted
+
+
+def scores_from_file(metric: Metric, segments: SegmentSet) -> AttributionSet | None:
+    """`Metric.given`. Raises ComponentError unless its scores are real numbers, one of each segment."""
+    given = metric.given(segments)
+    if given is not None:
+        real_numbers(metric, "scores of a file", given.base_scores, len(segments))
+        system_scores = list(given.systems.values())
+        real_numbers(metric, "scores of a file", system_scores, len(system_scores))
+    return given
+
+
+def words_from_file(explainer: Explainer, segments: SegmentSet, words: PairWords) -> tuple[Explainer, AttributionSet]:
+    """`Explainer.given`. Raises ComponentError unless there is one attribution per word."""
+    imported = explainer.given(segments, words)
+    if imported is None:
+        raise ComponentError(f"{type(explainer).__name__}.given: expected explanations, got None.")
+    known, explanations = imported
+    check_explainer(known)
+    for role, rows in explanations.by_role.items():
+        n_words = [len(row) for row in explanations.attributed[role]]
+        if rows.lengths.tolist() != n_words:
+            raise ComponentError(f"{known.signature}: given: expected one attribution per word of each {role}.")
+    return known, explanations
 
 
 def plans_of(explainer: Explainer, sides: Sequence[tuple[str, ...]], rngs: Sequence[np.random.Generator]) -> list[Plan]:
@@ -212,3 +242,44 @@ def described(item: Item) -> str:
     """The texts of an item in words, for messages."""
     texts = [f"{role} {text!r}" for role, text in item.texts().items()]
     return " and ".join(texts)
+
+
+def unknown_languages(metric: Metric, language_pair: str) -> tuple[str, ...]:
+    """The languages of a pair that a metric reads and does not know, sorted."""
+    source, _, target = language_pair.partition("-")
+    unknown = set()
+    for role in metric.reads:
+        known = metric.known_languages(role)
+        # de_CH and de-AT are German
+        code = re.split("[_-]", source if role == "source" else target)[0].lower()
+        if known is not None and CODE.fullmatch(code) and code not in known:
+            unknown.add(code)
+    return tuple(sorted(unknown))
+
+
+def warn_of_languages(read: Iterable[tuple[str, Metric, str]]) -> None:
+    """Warn once of each group of metrics with languages that they do not know.
+
+    read: the name of a metric, the metric, and a language pair that it is to score.
+    """
+    pairs: dict[str, dict[str, None]] = {}  # by metric, each pair once and in order
+    known: dict[str, set[str]] = {}
+    for name, metric, language_pair in read:
+        if unknown_languages(metric, language_pair):
+            pairs.setdefault(name, {})[language_pair] = None
+            for role in metric.reads:
+                known.setdefault(name, set()).update(metric.known_languages(role) or ())
+    names: dict[tuple[str, str], list[str]] = {}  # by what is said of them
+    for name, language_pairs in pairs.items():
+        languages = ", ".join(LANGUAGE_NAMES.get(code, code) for code in sorted(known[name]))
+        shown_pairs = ", ".join(language_pairs)
+        if len(language_pairs) > MOST_PAIRS:
+            shown_pairs = counted(len(language_pairs), "language pair")
+        names.setdefault((languages, shown_pairs), []).append(name)
+    for (languages, shown_pairs), metrics in names.items():
+        know = "knows" if len(metrics) == 1 else "know"
+        warnings.warn(
+            f"{', '.join(metrics)} {know} {languages} only. Texts of {shown_pairs} are in other languages, of which "
+            "these scores say little. Choose a multilingual metric, such as e5_sbert or e5_xbertscore.",
+            stacklevel=2,
+        )

@@ -26,8 +26,8 @@ from bmx_grid.core.wording import counted
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.measures.resampling import fitting, ranges
 from bmx_grid.metrics.base import Metric
-from bmx_grid.words.perturbation import Item, Plan, Request, Role, split_words
-from bmx_grid.words.segmentation import WHITESPACE, PairWords
+from bmx_grid.words.perturbation import Item, Plan, Request, Role
+from bmx_grid.words.segmentation import WHITESPACE, PairWords, split_words
 
 MOST_CELLS = 2**29  # words of all perturbed texts of a side: a byte in a mask for each
 MOST_CHARACTERS = 2**26  # of perturbed texts that are written out at a time

@@ -60,7 +60,7 @@ WORDS = {
     "forty words": tuple(f"w{number}" for number in range(40)),
 }
 ALONE_TOLERANCE = 1e-5  # of float32, in which models compute a text alone otherwise than beside longer ones
-FEW = 4  # segments that a sweep scores again
+FEW_SEGMENTS = 4  # segments that a sweep scores again
 BATCH_TOLERANCE = 1e-3  # of the largest score of a sweep: bfloat16 on a GPU differs by that much between batches
 INDEPENDENT = "A score must be the same alone and in any batch: it may depend on the texts of its own segment only."
 
@@ -117,7 +117,7 @@ def check_batches(metric: Metric, explained: Sequence[Explanation]) -> None:
     if metric.leaves_traces or (is_ours and metric.cost == "model"):
         return
     by_item = {explanation.item: explanation.base_score for explanation in explained}
-    items = list(by_item)[: -FEW - 1 : -1]
+    items = list(by_item)[: -FEW_SEGMENTS - 1 : -1]
     # One item is a batch like any other.
     if len(items) < 2:
         return

@@ -13,13 +13,13 @@ import numpy as np
 from bmx_grid.attribution.explain import Explanation
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import counted, visible
-from bmx_grid.words.perturbation import split_words
+from bmx_grid.words.segmentation import split_words
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MOST_SHOWN = 5  # segments that a notebook shows
-LEGEND = "Blue: raises the score; orange, wavy line: lowers it."
+COLOUR_LEGEND = "Blue: raises the score; orange, wavy line: lowers it."
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,7 @@ class Scored:
             for side, values in explanation.attributions.items():
                 words = coloured_words(split_words(explanation.item.text(side)), values)
                 shown.append(f"<p dir='auto'><small>{side}</small> {words}</p>")
-        legend = f"<p>{LEGEND}</p>" if self.explanations else ""
+        legend = f"<p>{COLOUR_LEGEND}</p>" if self.explanations else ""
         heading = f"<p>{html.escape(repr(self))}</p>"
         return "".join([heading, legend, *shown])
 

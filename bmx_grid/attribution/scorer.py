@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from bmx_grid.attribution.boosted import BoostedMetric, boosted_by, count_within
-from bmx_grid.attribution.contracts import combined, statistics_of
+from bmx_grid.attribution.contracts import combined, statistics_of, warn_of_languages
 from bmx_grid.attribution.explain import Explanation, drawn_with, explain_items, in_parts, texts_at_once
-from bmx_grid.attribution.languages import warn_of_languages
 from bmx_grid.attribution.scored import Scored
 from bmx_grid.attribution.texts import Texts, call_of, items_of
 from bmx_grid.boosts.recipe import Identity, Recipe
@@ -36,7 +35,7 @@ from bmx_grid.measures.systems import by_mean, mean
 from bmx_grid.metrics.base import Metric
 from bmx_grid.words.perturbation import Item, Role
 
-PARTS = ("metric", "explainer", "aggregation")  # settings that may be the name of an option
+OPTION_PARTS = ("metric", "explainer", "aggregation")  # settings that may be the name of an option
 OF_THE_MEAN = ("p", "w", "side", "aggregation")  # settings of the boost by p and w
 LANGUAGE_PAIR = re.compile(r"[^\s-]+-[^\s-]+")
 DEFAULT_EXPLAINER = "lime"
@@ -232,6 +231,8 @@ class Scorer:
         progress: Report | None = None,
     ) -> Scored:
         """`score`, with base scores and attributions; `progress` gets the number of texts of each finished part."""
+        if progress is not None and not callable(progress):
+            raise ConfigError(f"progress: expected a function of a number of texts, got {shown(progress, 60)}.")
         items = self.items(hypotheses, *further, references=references, sources=sources)
         sizes = self._sizes(items)
         by_item: dict[Item, Explanation] = {}
@@ -409,10 +410,10 @@ def _set(node: dict[str, Any], key: str, value: Any, seed: int) -> None:
     *parents, last = key.split(".")
     for parent in parents:
         below = node.get(parent)
-        if isinstance(below, str) and parent in PARTS:
+        if isinstance(below, str) and parent in OPTION_PARTS:
             below = load_option(parent, below, seed)
         if not isinstance(below, Mapping):
-            known = [name for name, part in node.items() if name in PARTS or isinstance(part, Mapping)]
+            known = [name for name, part in node.items() if name in OPTION_PARTS or isinstance(part, Mapping)]
             raise ConfigError(f"{key}: {unknown('part', parent, known)}")
         # A copy: what an option holds stays as it is.
         node[parent] = node = dict(below)

@@ -18,7 +18,6 @@ statistics of its own, one column of these.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import warnings
@@ -35,52 +34,15 @@ from bmx_grid.attribution.arrow import arrow_lists, arrow_numbers, arrow_texts, 
 from bmx_grid.attribution.explain import Explanation
 from bmx_grid.core.errors import StoreError
 from bmx_grid.core.identity import canonical_json, digest
-from bmx_grid.core.ragged import Floats, Ragged, concatenate_rows, row_minimum
-from bmx_grid.core.storage import Place, files_of, opened, remove, remove_abandoned, replacing
+from bmx_grid.core.storage import Place, below, files_of, opened, remove, remove_abandoned, replacing
 from bmx_grid.core.wording import first_line
+from bmx_grid.words.attributions import AttributionSet
 from bmx_grid.words.perturbation import Role
 
 STORE_VERSION = 4  # that is written and read
 LISTINGS = 100  # listings of a folder whose files other processes replace meanwhile
 GROUP_ROWS = 2**16  # of a file: so many are in memory as it is read
 STATISTICS_COLUMN = "statistics"
-
-
-@dataclass(frozen=True, eq=False)
-class AttributionSet:
-    """Explanations of N items as arrays: base score float64[N], and N rows of attributions by role (ragged).
-
-    Without an explainer there are no roles.
-    statistics: float64[N, k] of a metric that has its own; None without.
-    """
-
-    base_scores: Floats
-    by_role: Mapping[Role, Ragged]
-    statistics: Floats | None = None
-
-    @functools.cached_property
-    def hypothesis(self) -> Ragged:
-        """N rows of attributions of the hypothesis; empty ones where there are none."""
-        return self.by_role.get("hypothesis", self._no_words())
-
-    @functools.cached_property
-    def ground_truth(self) -> Ragged:
-        """N rows of attributions of all that was read beside the hypothesis, one text after the other."""
-        others = [rows for role, rows in self.by_role.items() if role != "hypothesis"]
-        if not others:
-            return self._no_words()
-        return functools.reduce(concatenate_rows, others)
-
-    @property
-    def n_unexplained(self) -> int:
-        """How many items have an undefined attribution."""
-        is_undefined = [np.isnan(row_minimum(rows)) for rows in self.by_role.values()]
-        return int(np.any(is_undefined, axis=0).sum())
-
-    def _no_words(self) -> Ragged:
-        """N empty rows."""
-        offsets = np.zeros(len(self.base_scores) + 1, dtype=np.int64)
-        return Ragged(np.empty(0), offsets)
 
 
 @dataclass(frozen=True)
@@ -94,16 +56,6 @@ class Slot:
     identity: str
     reads: tuple[Role, ...]
     explained: tuple[Role, ...]
-
-    @property
-    def stored(self) -> Slot:
-        """The slot that jobs write to: without what a file filled (`attribution.filled`)."""
-        return self
-
-    @property
-    def told(self) -> Mapping[str, Any]:
-        """Fields of `evaluations.base.Finished` that are known beside scores and attributions."""
-        return {}
 
     def lacking(self, loaded: AttributionSet) -> str:
         """What none of the items that were loaded has: "score" or "explanation"; "" where nothing is amiss."""
@@ -301,12 +253,15 @@ def slot_of(
     """The slot of a (metric, explainer) pair of `names` and `identity`; where: data set and language pair.
 
     reads: the roles that the metric reads; explained: those that the explainer explains, none without one.
+    Raises StoreError if a link leads out of the cache.
     """
     metric, explainer = names
     dataset, language_pair = where
     # the digest tells apart settings of the same names
     folder = f"{metric}-{explainer}-{digest(identity)[:12]}"
-    parts = cache_dir / "attributions" / folder / f"{dataset}.{language_pair}.parts"
+    name = f"attributions/{folder}/{dataset}.{language_pair}.parts"
+    # Merging removes files, which must not be those of another folder.
+    parts = below(cache_dir, name)
     return Slot(parts, canonical_json(identity), reads, explained)
 
 

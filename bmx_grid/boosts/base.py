@@ -19,6 +19,7 @@ from bmx_grid.core.errors import ConfigError, shown
 from bmx_grid.core.identity import Component
 from bmx_grid.core.ragged import Floats, Ints, Ragged
 from bmx_grid.measures.correlation import FEWEST, Kind, beats, correlate
+from bmx_grid.measures.ordered import without_rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +109,33 @@ class Boost(Component, ABC):
         Rows are NaN where undefined: a side that is needed has no word, or an attribution is not finite.
         Raises DataError where attributions are such that the boost cannot be made of them at all.
         """
+
+    def apply(
+        self,
+        base: Floats,
+        truth: Ragged,
+        hypothesis: Ragged,
+        fitted: Fitted | None = None,
+        *,
+        together: bool = False,
+    ) -> Floats:
+        """float64[N] boosted scores of N segments, from their base scores and attributions.
+
+        fitted: the chosen constants; None for a boost of which nothing is chosen. together: features that differ by
+        their rounding are equal, as in a grid; else each score depends on its own segment alone.
+        NaN where a feature that is used is NaN. Raises DataError as `features`.
+        """
+        chosen = self.fixed if fitted is None else fitted
+        assert chosen is not None, "a boost of which something is chosen needs its constants"
+        if chosen.abstains:
+            return base.copy()
+        features = self.features(truth, hypothesis)
+        if together:
+            defined = np.isfinite(features).all(axis=1)
+            joined = np.full_like(features, np.nan)
+            joined[defined] = without_rounding(features[defined])
+            features = joined
+        return chosen.scores(base, features)
 
     def of_attributions(self) -> tuple[bool, ...]:
         """Which of the k features are made of attributions; the others are a segment's own, whoever attributes."""

@@ -16,10 +16,9 @@ from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Floats, Ragged, defined_rows, take_rows
 from bmx_grid.measures.aggregation import weighted_sum
-from bmx_grid.measures.correlation import Kind
+from bmx_grid.measures.correlation import Kind, size_exponent
 from bmx_grid.measures.grid import PAPER_W, GridSpec
 from bmx_grid.measures.nuisance import fit_term
-from bmx_grid.measures.scale import size_exponent
 
 Feature = Literal["share_negative", "mean", "sum", "spread", "power_mean", "severity"]
 FeatureSide = Literal["hypothesis", "ground_truth", "both"]

@@ -15,10 +15,9 @@ from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Floats, Ints, Ragged
 from bmx_grid.measures.aggregation import weighted_sum
-from bmx_grid.measures.correlation import Kind, average_ranks
-from bmx_grid.measures.nuisance import log_words
+from bmx_grid.measures.correlation import Kind, average_ranks, below_one, size_exponent
 from bmx_grid.measures.resampling import codes, number_of
-from bmx_grid.measures.scale import below_one, size_exponent
+from bmx_grid.words.segmentation import log_words
 
 
 @dataclass(frozen=True)

@@ -115,6 +115,18 @@ class PowerMeanGrid(Boost):
         return AtPoint(point.w, point.p, self.spec.p.index(point.p))
 
 
+def scores_at(spec: GridSpec, p: float, w: float, base: Floats, truth: Ragged, hypothesis: Ragged) -> Floats:
+    """float64[N] scores w * base + (1 - w) * M_p at one point; with w = 1 the base scores, whatever p is.
+
+    NaN where a segment has no word on the aggregated side or an attribution that is not finite.
+    Raises ConfigError for a NaN p or a w outside [0, 1].
+    """
+    if w == 1:
+        return base
+    boost = PowerMeanGrid((p,), (w,), spec.side, aggregation=spec.aggregation)
+    return boost.apply(base, truth, hypothesis, AtPoint(w, p), together=True)
+
+
 def best_mixture(kind: Kind, parts: Sequence[Part], w: Sequence[float]) -> tuple[float, int]:
     """(w, column) with the highest mean gain of w * base + (1 - w) * feature; (1, -1) where none gains.
 

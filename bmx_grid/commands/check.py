@@ -39,11 +39,11 @@ from bmx_grid.core.identity import Component
 from bmx_grid.core.terminal import command, say
 from bmx_grid.core.wording import counted
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.datasets.promises import OF_DATASETS
+from bmx_grid.datasets.reader_promises import OF_DATASETS
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric
 
-KINDS: Mapping[str, type[Component]] = {"metric": Metric, "explainer": Explainer, "dataset": DatasetReader}
+CHECKED_KINDS: Mapping[str, type[Component]] = {"metric": Metric, "explainer": Explainer, "dataset": DatasetReader}
 
 
 class Trial(NamedTuple):
@@ -77,7 +77,7 @@ def _main(arguments: Sequence[str]) -> int:
     settings = []
     for word in parsed.words:
         key, equals, _ = word.partition("=")
-        if not equals or key in KINDS:
+        if not equals or key in CHECKED_KINDS:
             parts.append(word)
         else:
             settings.append(word)
@@ -98,18 +98,20 @@ def _named(part: str, settings: Sequence[str], folder: Folder) -> Iterator[tuple
     if equals:
         value = parse_one(part).value()
         names = list(convert(value if isinstance(value, list) else [value], tuple[str, ...], group))
+        if not any(names):
+            raise ConfigError(f"{part}: the name of an option is missing; write {group}=NAME.")
     elif "." in part:
         group, node = _of_class(part)
         config = composed(settings, folder)
         yield group, part, node, Path(config["data_dir"])
         return
     else:
-        groups = [group for group in KINDS if part in option_names(group, folder)]
+        groups = [group for group in CHECKED_KINDS if part in option_names(group, folder)]
         if len(groups) > 1:
             ways = " or ".join(f"{group}={part}" for group in groups)
             raise ConfigError(f"{part}: there are several options of this name; write {ways}.")
         if not groups:
-            known = [name for group in KINDS for name in option_names(group, folder)]
+            known = [name for group in CHECKED_KINDS for name in option_names(group, folder)]
             raise ConfigError(
                 f"there is no metric, explainer or data set '{part}'{close_match(part, known)}; `bmx-grid run --help` "
                 "lists them. Options of your own need --config-dir DIR."
@@ -127,18 +129,18 @@ def _of_class(path: str) -> tuple[str, dict[str, Any]]:
     """The group of a class, and its node with no more than a name. Raises ConfigError for any other class."""
     node = {"_target_": path}
     cls = class_of(node, path)
-    for group, kind in KINDS.items():
+    for group, kind in CHECKED_KINDS.items():
         if issubclass(cls, kind):
             if issubclass(cls, DatasetReader):
                 return group, {**node, "name": cls.__name__.lower(), "language_pairs": list(cls.PAIRS)}
             return group, node
-    kinds = ", ".join(kind.__name__ for kind in KINDS.values())
+    kinds = ", ".join(kind.__name__ for kind in CHECKED_KINDS.values())
     raise ConfigError(f"{path}: expected a subclass of {kinds}.")
 
 
 def _broken(group: str, name: str, node: Any, data_dir: Path) -> int:
     """Try each promise of an option, and say how it ended; how many are broken."""
-    part = build(node, KINDS[group], f"{group}.{name}")
+    part = build(node, CHECKED_KINDS[group], f"{group}.{name}")
     n_broken = 0
     with component_errors():
         trials = list(_trials(part, name, data_dir))

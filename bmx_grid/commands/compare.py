@@ -16,7 +16,8 @@ exit status: 0 done; 2 a mistake in the command or its table.
 
 examples:
   bmx-grid compare scores.tsv --metrics comet chrf --human mqm --by item
-  bmx-grid compare scores.tsv --metrics comet chrf --level system --json
+  bmx-grid compare scores.tsv --metrics comet chrf --level system --unit both
+  bmx-grid compare scores.tsv --metrics comet chrf --alternative greater --json
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ import json
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
-from pathlib import Path
 from typing import get_args
 
 from bmx_grid.api.compared import Grouping, Level
 from bmx_grid.api.comparison import compare
 from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.storage import expanded
 from bmx_grid.core.terminal import command, parser
 from bmx_grid.core.wording import counted, visible
 from bmx_grid.datasets.column_roles import COLUMN_ROLES, named_roles
@@ -38,7 +39,10 @@ from bmx_grid.datasets.column_roles import first_few as columns_listed
 from bmx_grid.datasets.segments import NO_PAIR
 from bmx_grid.datasets.table_file import Reading
 from bmx_grid.datasets.tables import open_table
-from bmx_grid.measures.correlation import KINDS
+from bmx_grid.measures.correlation import COEFFICIENTS
+from bmx_grid.measures.correlations_of_resamples import Unit
+from bmx_grid.measures.paired_tests import Alternative
+from bmx_grid.measures.resampling import CONFIDENCE
 from bmx_grid.report.terminal_lines import fitted, terminal_width
 
 
@@ -53,8 +57,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--by", choices=get_args(Grouping), default="none", help=groupings)
     levels = "correlate the scores of segments (default), or the systems' means"
     add("--level", choices=get_args(Level), default="segment", help=levels)
-    statistics = "the correlation that tests compare (default: pearson)"
-    add("--statistic", choices=KINDS, default="pearson", help=statistics)
+    statistics = "the correlation that tests compare (default: pearson); kendall is tau-b"
+    add("--statistic", choices=COEFFICIENTS, default="pearson", help=statistics)
+    units = "what tests at system level swap, and intervals draw: whole systems (default), inputs (clusters), both"
+    add("--unit", choices=get_args(Unit), help=units)
+    sides = "one-sided tests: that the metric named first is better (greater), or worse (less)"
+    add("--alternative", choices=get_args(Alternative), default="two-sided", help=sides)
+    add("--confidence", type=float, default=CONFIDENCE, help="of the intervals of differences (default: 0.95)")
     roles = f"columns whose names are not usual, by role: {', '.join(COLUMN_ROLES)}"
     add("--columns", nargs="+", default=[], metavar="ROLE=COLUMN", help=roles)
     add("--lengths", nargs="+", default=[], metavar="COLUMN", help="columns with numbers of words")
@@ -76,7 +85,7 @@ def _printed(parsed: Namespace) -> str:
     if parsed.skip_rows < 0:
         raise ConfigError(f"--skip-rows={parsed.skip_rows}: give a whole number, 0 or more.")
     reading = Reading(parsed.encoding, parsed.skip_rows, "--{}=")
-    table = open_table(Path(parsed.table).expanduser(), reading)
+    table = open_table(expanded(parsed.table), reading)
     columns = named_roles(parsed.columns)
     if not parsed.metrics:
         raise ConfigError(f"--metrics is missing: which of the columns are metrics? {columns_listed(table.names)}.")

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bmx_grid.core.errors import ConfigError, DataError
-from bmx_grid.core.wording import counted, factor_in_words, visible
+from bmx_grid.core.storage import expanded, is_file
+from bmx_grid.core.wording import counted, factor_in_words, listed_columns, override, visible
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.datasets.column_roles import REQUIRED, first_few, listed_columns, override, usual_columns
+from bmx_grid.datasets.column_roles import REQUIRED, Roles, first_few, roles_of_table, usual_columns
 from bmx_grid.datasets.mt_metrics_eval import MtMetricsEval
 from bmx_grid.datasets.segments import SegmentSet, clusters
-from bmx_grid.datasets.span_files import JSONL, NESTED, read_spans, severities, span_format
+from bmx_grid.datasets.span_files import JSONL, NESTED, read_spans, span_format
 from bmx_grid.datasets.table_file import TableFile
-from bmx_grid.datasets.table_roles import Roles, roles_of_table
 from bmx_grid.datasets.tables import open_table
 from bmx_grid.datasets.tabular import Tabular
 from bmx_grid.words.perturbation import ROLES
-from bmx_grid.words.tags import WEIGHTS
+from bmx_grid.words.tags import WEIGHTS, severities
 
 if TYPE_CHECKING:
     from bmx_grid.core.ragged import Floats
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 def show_files(names: Sequence[str], limit: int) -> list[str]:
     """Print what files of error spans, and files of unrated items, hold; the names that are data sets."""
-    paths = {name: Path(name).expanduser() for name in names}
+    paths = {name: expanded(name) for name in names}
     span_files = [name for name in names if span_format(paths[name])]
     for name in span_files:
         _show_spans(paths[name], limit)
@@ -109,7 +109,10 @@ def _show_pair(segments: SegmentSet, n_clusters: int, limit: int) -> None:
         n_empty = counted(len(empty), "segment")
         print(f"  empty texts in {n_empty}, the first is {visible(empty[0])}")
     for row, segment in enumerate(segments.segments[:limit]):
-        ratings = [f"{name} {_rating(scores[row])}" for name, scores in judgements.scores.items()]
+        ratings = []
+        for name, scores in judgements.scores.items():
+            score = scores[row]
+            ratings.append(f"{name} not rated" if np.isnan(score) else f"{name} {score:g}")
         print(visible(f"  [{segment.name}] {', '.join(ratings)}"))
         for role in ROLES:
             text = getattr(segment, role)
@@ -128,10 +131,6 @@ def _range(scores: Floats) -> str:
     return f"{lowest:g} to {highest:g}, mean {mean:.4f}"
 
 
-def _rating(score: float) -> str:
-    return "not rated" if np.isnan(score) else f"{score:g}"
-
-
 def _has_segments(path: Path) -> bool:
     """Whether a file of spans is a table of rated segments as well."""
     return span_format(path) in (JSONL, NESTED) and _is_rated(open_table(path))
@@ -139,7 +138,7 @@ def _has_segments(path: Path) -> bool:
 
 def _is_unrated(path: Path) -> bool:
     """Whether a file holds items of a shared task that nobody has rated yet, or predictions."""
-    if not path.is_file() or not path.name.endswith((".jsonl", ".jsonl.gz")):
+    if not is_file(path) or not path.name.endswith((".jsonl", ".jsonl.gz")):
         return False
     table = open_table(path)
     return bool(table.outputs) and not _is_rated(table)

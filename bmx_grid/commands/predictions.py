@@ -18,7 +18,8 @@ from bmx_grid.commands.scored_text import scale_of
 from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.datasets.nested import Output
 from bmx_grid.datasets.tables import open_table
-from bmx_grid.words.perturbation import Role, split_words
+from bmx_grid.words.perturbation import Role
+from bmx_grid.words.segmentation import split_words
 from bmx_grid.words.tags import WEIGHTS
 
 # What the words of a major error weigh together, but for rounding.

@@ -119,7 +119,8 @@ def _run_several(lines: Sequence[str], folder: Path | None) -> int:
     status = 0
     for job, config in zip(jobs, configs, strict=True):
         varied = [line for line, texts in zip(job, values, strict=True) if len(texts) > 1]
-        suffix = _suffix(varied)
+        # Without passwords and slashes: it ends the name of a folder.
+        suffix = "".join(f",{masked_address(line.lstrip('+'))}" for line in varied).replace("\\", "").replace("/", "_")
         for key in ("name", "output_dir"):
             config[key] = f"{config[key]}{suffix}"
         try:
@@ -134,15 +135,9 @@ def _run_several(lines: Sequence[str], folder: Path | None) -> int:
 
 def _status(config: dict[str, Any]) -> int:
     """Run a sweep; its exit status."""
-    from bmx_grid.api.sweep import count_failures
+    from bmx_grid.api.sweep import run_sweep
 
-    return 1 if count_failures(config) else 0
-
-
-def _suffix(varied: Sequence[str]) -> str:
-    """The end of a sweep's name and folder: the overrides that vary, without passwords and slashes."""
-    parts = [masked_address(line.lstrip("+")) for line in varied]
-    return "".join(f",{part}" for part in parts).replace("\\", "").replace("/", "_")
+    return 1 if run_sweep(config).n_failed else 0
 
 
 def _values(line: str) -> list[str]:

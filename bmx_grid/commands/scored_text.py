@@ -26,7 +26,8 @@ from bmx_grid.measures.resampling import Combine
 from bmx_grid.measures.systems import by_mean, expit, mean, system_score
 from bmx_grid.metrics.base import Metric
 from bmx_grid.sweep.output import table_path
-from bmx_grid.words.perturbation import Item, split_words
+from bmx_grid.words.perturbation import Item
+from bmx_grid.words.segmentation import split_words
 
 RESAMPLES = 1000
 LEVEL = 0.05
@@ -191,12 +192,8 @@ def _lines_of_segments(values: ScoredValues) -> Iterator[str]:
         scores = _cells(f"{row[name]:8.{digits}f}" for name in columns)
         yield f"{head:>6}  {scores}"
         for role, words in row.get("words", {}).items():
-            shown = _cells(_explained_word(word, digits - 2) for word in words)
+            shown = _cells(f"{visible(word['word'])} {word['attribution']:+.{digits - 2}f}" for word in words)
             yield f"        {role}: {shown}"
-
-
-def _explained_word(word: ScoredValues, digits: int) -> str:
-    return f"{visible(word['word'])} {word['attribution']:+.{digits}f}"
 
 
 def _cells(cells: Iterable[str]) -> str:

@@ -58,11 +58,8 @@ def options(group: str, folder: Path | None = None) -> list[str]:
     """The names of a group's options, sorted: ours and those of installed packages, or those in a folder."""
     if folder is not None:
         return sorted(path.stem for path in (folder / group).glob("*.yaml"))
-    names = set(options(group, CONFIGS))
-    for group_of_option, name in installed_options():
-        if group_of_option == group:
-            names.add(name)
-    return sorted(names)
+    installed = [name for group_of_option, name in installed_options() if group_of_option == group]
+    return sorted({*options(group, CONFIGS), *installed})
 
 
 def installed_options() -> Mapping[tuple[str, str], Path]:
@@ -179,13 +176,13 @@ def build(node: Any, expected: type[Built], where: str) -> Built:
     if not (issubclass(cls, expected) and dataclasses.is_dataclass(cls)):
         kind = expected.__name__
         raise ConfigError(f"{key_of_class}: {cls.__name__} is not a dataclass made of {kind}; name one that is.")
-    missing = []
-    for name in dir(cls):
-        attribute = getattr(cls, name, None)
-        if getattr(attribute, "__isabstractmethod__", False):
-            missing.append(name)
+    missing = [name for name in dir(cls) if getattr(getattr(cls, name, None), "__isabstractmethod__", False)]
     if missing:
-        raise ConfigError(f"{key_of_class}: {cls.__name__} is abstract; name one with {', '.join(missing)}.")
+        names = ", ".join(missing)
+        raise ConfigError(
+            f"{key_of_class}: {cls.__name__} is abstract: it does not define {names}. Define them in the class, or "
+            "name a class that does."
+        )
     values = {key: value for key, value in node.items() if key != "_target_"}
     return typing.cast(Built, _fill(cls, values, where))
 
@@ -235,11 +232,8 @@ def _fill(cls: type, node: Mapping[str, Any], where: str) -> Any:
             raise ConfigError(
                 f"{where_value} must be at most {LARGEST_COUNT:,}, got {shown(value)}; write a smaller one."
             )
-    required = []
-    for name, item in fields.items():
-        has_default = not (item.default is item.default_factory is dataclasses.MISSING)
-        if name not in values and not has_default:
-            required.append(name)
+    without_default = [item.name for item in fields.values() if item.default is item.default_factory]
+    required = [name for name in without_default if name not in values]
     if required:
         raise ConfigError(f"{where}: {', '.join(required)} must be given, as {where}.{required[0]}=VALUE.")
     try:
@@ -282,8 +276,7 @@ def check_seed(seed: int, where: str = "seed") -> int:
 
 def _allowed_packages() -> list[str]:
     """The packages whose classes may be built, ours first."""
-    entries = os.environ.get(ALLOWED_PACKAGES, "").split(",")
-    return ["bmx_grid", *filter(None, entries)]
+    return ["bmx_grid", *filter(None, os.environ.get(ALLOWED_PACKAGES, "").split(","))]
 
 
 def allowed_class(target: str, where: str) -> type:
@@ -312,14 +305,10 @@ def allowed_class(target: str, where: str) -> type:
 
 def _way_out(class_name: str) -> str:
     """Where options have a class of this name, for those who name a module that was moved; "" where none has."""
-    paths = set()
+    paths: set[str] = set()
     for file in CONFIGS.glob("*/*.yaml"):
-        for path in targets(file):
-            if path.endswith(f".{class_name}"):
-                paths.add(path)
-    if not paths:
-        return ""
-    return f"; write {' or '.join(sorted(paths))}"
+        paths.update(path for path in targets(file) if path.endswith(f".{class_name}"))
+    return f"; write {' or '.join(sorted(paths))}" if paths else ""
 
 
 def convert(value: Any, hint: Any, where: str, seed: Any = SEED) -> Any:
@@ -343,7 +332,9 @@ def convert(value: Any, hint: Any, where: str, seed: Any = SEED) -> Any:
         name = value if isinstance(value, str) else shown(value)
         raise ConfigError(f"{where}: {unknown('value', name, map(str, arguments))}")
     if hint in (Path, Place):
-        return _folder(value, hint, where)
+        # The address of an object store is a place, and no folder.
+        address = None if hint is Path else place(convert(value, str, where), where)
+        return folder_path(value, where) if address is None or isinstance(address, Path) else address
     if origin in (typing.Union, types.UnionType):
         return _convert_union(value, arguments, where)
     if origin is tuple and isinstance(value, list | tuple):
@@ -370,14 +361,6 @@ def convert(value: Any, hint: Any, where: str, seed: Any = SEED) -> Any:
     elif is_class and isinstance(value, hint) and (hint is bool or not is_flag):
         return value
     raise ConfigError(f"{where}: expected {_wanted(hint)}, got {shown(value)}.")
-
-
-def _folder(value: Any, hint: Any, where: str) -> Place:
-    """`value` as the path of a folder, or, where the hint is a place, as an address."""
-    found = place(convert(value, str, where), where)
-    if hint is Path or isinstance(found, Path):
-        return folder_path(value, where)
-    return found
 
 
 def _convert_union(value: Any, arguments: tuple[Any, ...], where: str) -> Any:

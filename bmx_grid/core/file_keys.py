@@ -20,19 +20,19 @@ from typing import Any
 from bmx_grid.core.configure import CONFIGS, allowed_class, targets
 from bmx_grid.core.errors import ConfigError, shown
 from bmx_grid.core.identity import canonical_json
-from bmx_grid.core.servers import ALLOWED, may_be_in_a_file
+from bmx_grid.core.secrets import ALLOWED, may_be_in_a_file
 from bmx_grid.core.storage import place
 
 CACHE_VARIABLE = "BMX_CACHE_DIR"
 GROUPS_OF_PARTS = ("dataset", "metric", "explainer", "boost", "evaluation")  # whose keys stand below an option's name
-PARTS = "parts"  # and what is a part of these
+INNER_PARTS = "parts"  # and what is a part of these
 
 
 def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# By the group, or PARTS; "" is the top of a configuration.
+# By the group, or INNER_PARTS; "" is the top of a configuration.
 KEYS_OF_FILES: Mapping[str, frozenset[str]] = {
     "": _names("""
         name limit leave_out words seed seeds dry_run on_error analysis figures questions
@@ -41,7 +41,7 @@ KEYS_OF_FILES: Mapping[str, frozenset[str]] = {
     "grid": _names("p w side correlation max_points fixed"),
     "executor": _names("n_jobs chunk_texts devices timeout jobs cores memory walltime gpus"),
     "tracking": _names("experiment timeout curves"),
-    PARTS: _names("""
+    INNER_PARTS: _names("""
         name language_pairs language_pair constructed first skip human_systems folder test_set reference human leave_out
         aspect path columns decimal encoding skip_rows unescape systems tags submissions file files extra gold recipe
 
@@ -55,11 +55,11 @@ KEYS_OF_FILES: Mapping[str, frozenset[str]] = {
         no_candidate errors_are tokens sub_words probabilities seed idf idf_texts
 
         feature side mix p w cap shift penalties boosts grid correlation fixed max_points statistic statistics draws
-        resamples smallest_gain sentences top system_score tests error_free_human error_free_least pooled ties
+        resamples smallest_gain sentences top system_score tests unit error_free_human error_free_least pooled ties
     """),
 }
 # Folders of this machine that are written to: a file may name these, but no address.
-FOLDERS = _names("data_dir cache_dir output_dir answers log_dir")
+FOLDER_KEYS = _names("data_dir cache_dir output_dir answers log_dir")
 # Keys that the user sets, whatever the class: they say where texts, secrets and work go, and which commands run.
 KEYS_OF_USERS = _names("""
     address base_url key_variable uri repository sources
@@ -86,17 +86,17 @@ def check_keys_of_files(config: Mapping[str, Any], keys_of_user: AbstractSet[str
         check.key(str(name), value, str(name), KEYS_OF_FILES[""], None)
         if name in GROUPS_OF_PARTS and isinstance(value, Mapping):
             for option, node in value.items():
-                check.below(node, f"{name}.{option}", KEYS_OF_FILES[PARTS], None)
+                check.below(node, f"{name}.{option}", KEYS_OF_FILES[INNER_PARTS], None)
         elif name in KEYS_OF_FILES:
             check.below(value, str(name), KEYS_OF_FILES[str(name)], None)
         else:
-            check.below(value, str(name), KEYS_OF_FILES[PARTS], None)
+            check.below(value, str(name), KEYS_OF_FILES[INNER_PARTS], None)
 
 
 def check_keys_of_recipe(settings: Mapping[str, Any], group: str, name: str) -> None:
     """Refuse what a recipe may not set of the part `name` of a group. Raises ConfigError."""
     check = _Check(frozenset(), None)
-    check.below(settings, group, KEYS_OF_FILES[PARTS] | OF_RECIPES, _option_target(group, name))
+    check.below(settings, group, KEYS_OF_FILES[INNER_PARTS] | OF_RECIPES, _option_target(group, name))
 
 
 @dataclass(frozen=True)
@@ -122,21 +122,21 @@ class _Check:
             is_of_user = key_of_value in self.keys_of_user and not isinstance(value, Mapping)
             if not (is_of_user or _are_data(name, value, target)):
                 # In a list of metrics, the name is that of an option.
-                self.below(value, key_of_value, KEYS_OF_FILES[PARTS], _option_target("metric", name) or target)
+                self.below(value, key_of_value, KEYS_OF_FILES[INNER_PARTS], _option_target("metric", name) or target)
 
     def key(self, name: str, value: Any, key: str, allowed: AbstractSet[str], target: str | None) -> None:
         """Refuse one key that comes from a file and may not. Raises ConfigError."""
         is_pickle = name in OF_MODELS and target is not None and _defined_as(target) in UNPICKLED
         if name == "_target_" or key in self.keys_of_user or (name in allowed and not is_pickle):
             return
-        is_of_users = is_pickle or name in KEYS_OF_USERS or name in FOLDERS
+        is_of_users = is_pickle or name in KEYS_OF_USERS or name in FOLDER_KEYS
         if not is_of_users and not (target is not None and target.startswith(OURS) and name in _field_names(target)):
             # Of a class of the user's own package, which names its keys as it likes, or of a class that lacks the key:
             # `build` refuses it, and says which ones there are.
             return
         # Nothing says nothing, and most keys are so: all our own files need not be read for these.
         says_nothing = value is None or (isinstance(value, list) and not value)
-        if says_nothing or (name in FOLDERS and self._is_folder(key, value)) or _is_own_value(name, value):
+        if says_nothing or (name in FOLDER_KEYS and self._is_folder(key, value)) or _is_own_value(name, value):
             return
         listed = ""
         if name in ("base_url", "key_variable"):

@@ -4,6 +4,9 @@ A component (metric, explainer, data set, aggregation) is a frozen dataclass. Ea
 role: `identity` fields change the result, `runtime` fields (device, batch size) do not. The
 fingerprint holds the class name, its VERSION and the identity fields; VERSION is raised by hand
 when the code's results change.
+
+Files are known by the digest of their content, the key of whatever a process keeps in memory of them: one that is
+overwritten in place is another one, whatever its size and its times say.
 """
 
 from __future__ import annotations
@@ -13,7 +16,11 @@ import hashlib
 import json
 import math
 import operator
-from collections.abc import Mapping
+import os
+import stat
+import time
+from collections.abc import Hashable, Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 
 from bmx_grid.core.errors import ConfigError
@@ -118,3 +125,43 @@ def canonical_json(value: Any) -> str:
 def digest(value: Any) -> str:
     """SHA-256 of the canonical JSON, 64 hexadecimal digits."""
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()
+
+
+# Nanoseconds. Clocks of file systems tick every few milliseconds, and that of a server may be late: a file that was
+# changed so shortly before it was read may be changed again without another time.
+SETTLES_WITHIN = 2_000_000_000
+
+# path -> what the system said of the file when it was read, and the digest of its content
+_KNOWN: dict[Path, tuple[Hashable, str]] = {}
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file's content, 64 hexadecimal digits; read again if it may have changed. Raises OSError.
+
+    The system's time of the last change of a file's state cannot be set back, unlike that of its content.
+    """
+    path = path.absolute()
+    now = time.time_ns()
+    with path.open("rb") as file:
+        state = os.fstat(file.fileno())
+        version = (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
+        known = _KNOWN.get(path)
+        if known is not None and known[0] == version:
+            return known[1]
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if now - state.st_ctime_ns > SETTLES_WITHIN:
+        _KNOWN[path] = (version, digest)
+    else:
+        _KNOWN.pop(path, None)
+    return digest
+
+
+def file_version(path: Path) -> Hashable:
+    """What tells a file from what it was before: its digest; of a pipe, which is read once, its number and time.
+
+    Raises OSError, and ValueError for a name that is no path.
+    """
+    state = path.stat()
+    if stat.S_ISREG(state.st_mode):
+        return file_digest(path)
+    return (state.st_ino, state.st_mtime_ns)

@@ -201,11 +201,6 @@ def _open_to_interrupts() -> bool:
     return _state.held == 0 and not _state.leaving and not _state.answered
 
 
-def _seconds_to_end() -> float:
-    """How long after a signal the process may run. It changes as a block of `uninterrupted` begins or ends."""
-    return HELD_SECONDS if _state.held > 0 else GRACE_SECONDS
-
-
 def _raise(signum: int) -> NoReturn:
     raise Terminated if signum == signal.SIGTERM else KeyboardInterrupt
 
@@ -223,7 +218,8 @@ def _watch(last_words: str) -> None:
         while signum not in SIGNALS:
             signum = os.read(reader, 1)[0]
         start = time.monotonic()
-        while time.monotonic() - start < _seconds_to_end():
+        # The limit changes as a block of `uninterrupted` begins or ends.
+        while time.monotonic() - start < (HELD_SECONDS if _state.held > 0 else GRACE_SECONDS):
             time.sleep(AGAIN_SECONDS)
             if _open_to_interrupts():
                 signal.pthread_kill(main_thread, signum)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+import shlex
 import unicodedata
 from collections.abc import Collection, Sequence
 from pathlib import PurePath
@@ -51,7 +52,12 @@ WRITTEN = {
     "wmt22_qe": "WMT22 QE",
 }
 CAPITALS = {"bleurt", "comet", "lime", "mlqe_pe", "rouge_1", "rouge_2", "rouge_l", "shap", "ter", "wer", "wmt17"}
-CORRELATION_NAMES = {"pearson": "Pearson's r", "spearman": "Spearman's ρ", "kendall": "Kendall's τ"}
+CORRELATION_NAMES = {
+    "pearson": "Pearson's r",
+    "spearman": "Spearman's ρ",
+    "kendall": "Kendall's τ",
+    "kendall_c": "Kendall's τ-c",
+}
 LONGEST_LABEL = 44  # characters of a name where there is room for a line
 SHORT_LABEL = 22  # beside the axes of a figure that is a column wide
 
@@ -255,3 +261,47 @@ def telling_apart(paths: Sequence[PurePath]) -> list[str]:
         if len(set(names)) == len(names):
             return names
     return [str(path) for path in paths]
+
+
+# What Hydra reads as something else than a text, in any case.
+NO_TEXTS = ("null", "true", "false", "nan", "inf")
+# A value that may be typed as it is: it is no number and has no signs of a shell.
+TYPED_AS_IS = re.compile(r"[A-Za-z_][\w-]*|(?:[A-Za-z_.]|/(?=\w))[\w./-]*[A-Za-z]", re.ASCII)
+
+
+def override(key: str, value: str) -> str:
+    """An override with a text as its value, as it is typed into a shell."""
+    if TYPED_AS_IS.fullmatch(value) and value.lower() not in NO_TEXTS:
+        return f"{key}={value}"
+    return in_shell(f"{key}={quoted(value)}")
+
+
+def listed_columns(key: str, names: Sequence[str]) -> str:
+    """An override with a list of columns as its value, as it is typed into a shell."""
+    listed = ",".join(map(quoted, names))
+    return in_shell(f"{key}=[{listed}]")
+
+
+def in_shell(word: str) -> str:
+    """A word as it is typed into a shell: signs that no terminal shows as their bytes, between $' and '."""
+    if word.isprintable():
+        return shlex.quote(word)
+    escaped = [_shell_sign(sign) for sign in word]
+    return f"$'{''.join(escaped)}'"
+
+
+def _shell_sign(sign: str) -> str:
+    """A character between $' and ': bytes of what no terminal shows, and an escape where the shell needs one."""
+    if sign in "\\'":
+        return "\\" + sign
+    if sign.isprintable():
+        return sign
+    return "".join(f"\\x{byte:02x}" for byte in sign.encode())
+
+
+def quoted(text: str) -> str:
+    """A text between quotation marks, as an override has it: Hydra removes backslashes only before such a mark."""
+    escaped = re.sub(r'(\\*)"', r'\1\1\\"', text)
+    # The closing mark comes behind these.
+    escaped = re.sub(r"(\\*)\Z", r"\1\1", escaped)
+    return f'"{escaped}"'

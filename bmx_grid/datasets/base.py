@@ -9,7 +9,7 @@ import hashlib
 import re
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,8 +18,9 @@ from typing import ClassVar, Literal, NamedTuple
 
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, unknown
 from bmx_grid.core.identity import Component, runtime
+from bmx_grid.core.storage import is_file
 from bmx_grid.core.wording import first_line, named, visible
-from bmx_grid.datasets.segments import SegmentSet
+from bmx_grid.datasets.segments import Segment, SegmentSet
 
 MANIFEST = Path(__file__).with_name("manifest.tsv")
 State = Literal["verified", "missing", "differs"]
@@ -52,6 +53,14 @@ def how_many(asked: str, count: int, key: str) -> int:
         # In whole numbers: 0.29 * 100 is 28.999999999999996, which would be one system less.
         return count * number // 100
     return min(number, count)
+
+
+def numbered(hypotheses: Sequence[str], sources: Sequence[str]) -> tuple[Segment, ...]:
+    """Segments of lines, whose ids are the lines' numbers from 0. Raises ValueError for other numbers of them."""
+    segments = []
+    for row, (hypothesis, source) in enumerate(zip(hypotheses, sources, strict=True)):
+        segments.append(Segment(str(row), hypothesis, source))
+    return tuple(segments)
 
 
 @dataclass(frozen=True)
@@ -146,7 +155,7 @@ class DatasetReader(Component):
     def require(self, data_dir: Path, relative: Iterable[str]) -> list[Path]:
         """The paths of these files below `data_dir`. Raises DataMissingError naming those not there."""
         paths = [Path(data_dir) / needed for needed in relative]
-        missing = [path for path in paths if not path.is_file()]
+        missing = [path for path in paths if not is_file(path)]
         if not missing:
             return paths
         # `download` fetches only files that it can check.
@@ -190,7 +199,7 @@ def published_files(prefix: str) -> list[str]:
 
 def verify(path: Path, entry: Entry) -> State:
     """Whether the file at `path` is there and has the size and the checksum of `entry`."""
-    if not path.is_file():
+    if not is_file(path):
         return "missing"
     # The size first: it spares reading the file where that tells already.
     if path.stat().st_size != entry.size:
@@ -232,7 +241,12 @@ class Published(DatasetReader):
 
         Those are pairs with files that are absent and that `download` cannot fetch, as their checksums are unknown.
         """
-        absent = [pair for pair in self.language_pairs if self._is_out_of_reach(Path(data_dir), pair)]
+        absent = []
+        for pair in self.language_pairs:
+            # Of these no checksum is known, so `download` fetches none of them.
+            unverifiable = [path for path in self.needs(pair) if path not in manifest()]
+            if not all(is_file(Path(data_dir) / path) for path in unverifiable):
+                absent.append(pair)
         # With no pair left the error of `read` tells more than a warning about all of them.
         if not absent or len(absent) == len(self.language_pairs):
             return self.language_pairs
@@ -243,11 +257,6 @@ class Published(DatasetReader):
             stacklevel=2,
         )
         return tuple(pair for pair in self.language_pairs if pair not in absent)
-
-    def _is_out_of_reach(self, data_dir: Path, language_pair: str) -> bool:
-        # Of these no checksum is known, so `download` fetches none of them.
-        unverifiable = [path for path in self.needs(language_pair) if path not in manifest()]
-        return not all((data_dir / path).is_file() for path in unverifiable)
 
     @abstractmethod
     def _read(self, data_dir: Path, language_pair: str) -> SegmentSet:

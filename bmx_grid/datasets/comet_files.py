@@ -14,14 +14,13 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from bmx_grid.core.errors import DataError
-from bmx_grid.core.wording import first_line, visible
-from bmx_grid.datasets.column_roles import override
-from bmx_grid.datasets.scores_of_files import FromFile
+from bmx_grid.core.wording import first_line, override, visible
+from bmx_grid.datasets.file_source import FileSource
 
 if TYPE_CHECKING:
     import pandas as pd
 
-LINE = re.compile(
+SCORE_LINE = re.compile(
     r"(?P<file>[^\t]*)\t(?:Segment (?P<segment>\d{1,9})\t)?score: (?P<value>[^\t]*)(?:\tvariance: [^\t]*)?"
 )
 FIELD = "COMET"
@@ -31,7 +30,7 @@ ENDING = re.compile(r"\.[A-Za-z]{1,5}")
 
 def is_comet_text(lines: Sequence[str]) -> bool:
     """Whether the first line is one of comet-score."""
-    return LINE.fullmatch(lines[0]) is not None
+    return SCORE_LINE.fullmatch(lines[0]) is not None
 
 
 def comet_rows(lines: Sequence[str], path: Path) -> tuple[pd.DataFrame, bool]:
@@ -43,7 +42,7 @@ def comet_rows(lines: Sequence[str], path: Path) -> tuple[pd.DataFrame, bool]:
     systems = []
     n_segments: dict[str, int] = {}
     for number, line in enumerate(lines, start=1):
-        match = LINE.fullmatch(line)
+        match = SCORE_LINE.fullmatch(line)
         if match is None:
             raise DataError(
                 f"{path}, line {number}: {line[:60]!r} is no line of comet-score; delete it, or name a table of scores."
@@ -66,7 +65,7 @@ def comet_rows(lines: Sequence[str], path: Path) -> tuple[pd.DataFrame, bool]:
     return _by_system(systems, keeps_one=True), True
 
 
-def comet_json_rows(path: Path, raw: str, option: FromFile) -> pd.DataFrame:
+def comet_json_rows(path: Path, raw: str, option: FileSource) -> pd.DataFrame:
     """The scores of --to_json, in the order of the sources.
 
     Raises DataError naming file and segment for another layout.
@@ -102,9 +101,5 @@ def _by_system(rows: Sequence[Mapping[str, Any]], *, keeps_one: bool = False) ->
     frame = pd.DataFrame(list(rows), columns=["system", "value", "place"]).astype(object)
     if frame.system.nunique() == 1 and not keeps_one:
         return frame.drop(columns="system")
-    return frame.assign(system=[_system_of(file) for file in frame.system])
-
-
-def _system_of(file: str) -> str:
-    path = PurePosixPath(file)
-    return path.stem if ENDING.fullmatch(path.suffix) else path.name
+    files = map(PurePosixPath, frame.system)
+    return frame.assign(system=[file.stem if ENDING.fullmatch(file.suffix) else file.name for file in files])

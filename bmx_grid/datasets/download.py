@@ -17,8 +17,8 @@ from bmx_grid.core.errors import DataError, DataMissingError
 from bmx_grid.core.storage import replacing
 from bmx_grid.core.terminal import BYTES, Progress
 from bmx_grid.core.wording import counted
+from bmx_grid.datasets.archives import CHUNK, open_archive
 from bmx_grid.datasets.base import DatasetReader, Entry, Source, State, manifest, verify
-from bmx_grid.datasets.lines import CHUNK, open_archive
 
 # How the name of the folder below data_dir begins that holds a download while it runs.
 ARCHIVES = ".archives-"

@@ -31,9 +31,10 @@ import numpy as np
 
 from bmx_grid.core.errors import DataError, unknown
 from bmx_grid.core.ragged import Floats
-from bmx_grid.core.wording import counted
-from bmx_grid.datasets.column_roles import first_few, override
+from bmx_grid.core.wording import counted, override
+from bmx_grid.datasets.column_roles import first_few
 from bmx_grid.datasets.comet_files import comet_json_rows, comet_rows, is_comet_text
+from bmx_grid.datasets.file_source import FileSource, ImportedFile
 from bmx_grid.datasets.lines import (
     HAS_DECIMAL_COMMA,
     LISTED,
@@ -46,9 +47,7 @@ from bmx_grid.datasets.lines import (
     text_rows,
 )
 from bmx_grid.datasets.mlqe_pe import read_model_scores
-from bmx_grid.datasets.scores_of_files import FromFile, ImportedFile
-from bmx_grid.datasets.table_file import TableFile
-from bmx_grid.datasets.table_values import name_of
+from bmx_grid.datasets.table_file import TableFile, name_of
 from bmx_grid.datasets.tables import TABLE_ENDINGS, open_table
 from bmx_grid.words.perturbation import Role
 
@@ -72,7 +71,7 @@ BAD = -1.0
 LABELS: Mapping[str, float] = {"OK": 0.0, "BAD": BAD, "0": 0.0, "1": BAD}
 
 
-def read_score_file(path: Path, option: FromFile, pair: str) -> ImportedFile:
+def read_score_file(path: Path, option: FileSource, pair: str) -> ImportedFile:
     """The scores of a file; pair: of which an archive is read.
 
     Raises DataError naming file, row and value for everything that is not as the layout promises, DataMissingError for
@@ -98,14 +97,13 @@ def read_score_file(path: Path, option: FromFile, pair: str) -> ImportedFile:
     return ImportedFile(path, _listed_scores(path, lines, ["value"], option))
 
 
-def read_blocks(path: Path, option: FromFile | None = None) -> pd.DataFrame:
+def read_blocks(path: Path, option: FileSource | None = None) -> pd.DataFrame:
     """mt-metrics-eval: the rows `SYSTEM SCORE` of a file, separated by whitespace. option: what names the file, None
     for a data set."""
-    lines = _filled_lines(path)
-    return _listed_scores(path, lines, ["system", "value"], option, separator=None)
+    return _listed_scores(path, _filled_lines(path), ["system", "value"], option, separator=None)
 
 
-def read_word_file(path: Path, option: FromFile) -> ImportedFile:
+def read_word_file(path: Path, option: FileSource) -> ImportedFile:
     """The word values of a file. Raises DataError naming file, row and value for what is not as promised."""
     name = path.name.lower()
     if _is_table(name):
@@ -133,10 +131,7 @@ def _is_table(name: str) -> bool:
 
 def _lists_tags(lines: Sequence[str]) -> bool:
     """Whether the first row of a submission has the fields of a tag."""
-    if len(lines) <= HEADER:
-        return False
-    fields = lines[HEADER].split("\t")
-    return len(fields) == len(LISTED)
+    return len(lines) > HEADER and len(lines[HEADER].split("\t")) == len(LISTED)
 
 
 def _filled_lines(path: Path) -> list[str]:
@@ -153,7 +148,7 @@ def _listed_scores(
     path: Path,
     lines: Sequence[str],
     columns: Sequence[str],
-    option: FromFile | None,
+    option: FileSource | None,
     first: int = 1,
     separator: str | None = "\t",
 ) -> pd.DataFrame:
@@ -168,7 +163,7 @@ def _listed_scores(
     return _with_scores(path, rows, "the score", option)
 
 
-def _with_scores(path: Path, rows: pd.DataFrame, noun: str, option: FromFile | None) -> pd.DataFrame:
+def _with_scores(path: Path, rows: pd.DataFrame, noun: str, option: FileSource | None) -> pd.DataFrame:
     """The rows with numbers in place of what the file has. noun: their name in a sentence."""
     decimal: Decimal = "."
     comma_option = None
@@ -182,7 +177,7 @@ def _with_scores(path: Path, rows: pd.DataFrame, noun: str, option: FromFile | N
     return rows.assign(value=scores)
 
 
-def _score_submission(path: Path, lines: Sequence[str], option: FromFile) -> pd.DataFrame:
+def _score_submission(path: Path, lines: Sequence[str], option: FileSource) -> pd.DataFrame:
     """The scores of a predictions.txt, of texts or, from the tags of their words, of translations."""
     for number, line in enumerate(lines[:HEADER], start=1):
         if "\t" in line:
@@ -224,7 +219,7 @@ def _with_sides(path: Path, rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(side=roles)
 
 
-def _score_table(path: Path, option: FromFile) -> ImportedFile:
+def _score_table(path: Path, option: FileSource) -> ImportedFile:
     """The scores of a table, of texts or of whole systems. Raises DataError for columns and values that do not fit."""
     table = open_table(path)
     columns = _columns(table, option)
@@ -243,7 +238,7 @@ def _score_table(path: Path, option: FromFile) -> ImportedFile:
     return ImportedFile(path, rows, of_systems)
 
 
-def _word_table(path: Path, option: FromFile) -> ImportedFile:
+def _word_table(path: Path, option: FileSource) -> ImportedFile:
     """The word values of a table: a list in each row, of scores or of labels, and perhaps one of words."""
     table = open_table(path)
     columns = _columns(table, option)
@@ -271,7 +266,7 @@ def _check_lengths(path: Path, rows: pd.DataFrame) -> None:
             )
 
 
-def _columns(table: TableFile, option: FromFile) -> dict[str, str]:
+def _columns(table: TableFile, option: FileSource) -> dict[str, str]:
     """role -> its column, of the roles that have one. Raises DataError for a named column that is not there."""
     columns = {role: role for role in option.ROLES if role in table.names}
     for role, name in option.columns.items():
@@ -286,7 +281,7 @@ def _columns(table: TableFile, option: FromFile) -> dict[str, str]:
     return columns
 
 
-def _check_values(table: TableFile, option: FromFile, columns: Mapping[str, str], kinds: Sequence[str]) -> str:
+def _check_values(table: TableFile, option: FileSource, columns: Mapping[str, str], kinds: Sequence[str]) -> str:
     """The one of these kinds of values that the table has. Raises DataError where it has none, or several."""
     there = [kind for kind in kinds if kind in columns]
     if len(there) == 1:
@@ -361,7 +356,7 @@ def _lists(path: Path, rows: pd.DataFrame, role: str, column: str) -> pd.Series[
     return lists
 
 
-def _with_numbers(path: Path, rows: pd.DataFrame, kind: str, option: FromFile) -> pd.DataFrame:
+def _with_numbers(path: Path, rows: pd.DataFrame, kind: str, option: FileSource) -> pd.DataFrame:
     """The rows with an array in place of each list. kind: "scores" or "labels".
 
     Raises DataError for a value that is no finite score, or label.
@@ -391,7 +386,7 @@ def _with_numbers(path: Path, rows: pd.DataFrame, kind: str, option: FromFile) -
     return rows.assign(value=pd.Series(arrays, dtype=object))
 
 
-def _not_a_value(text: str, number: int, kind: str, option: FromFile) -> str:
+def _not_a_value(text: str, number: int, kind: str, option: FileSource) -> str:
     """The message for a word's value that is no score, or no label."""
     if kind == "labels":
         return f"label {number} is {text!r}; write OK or BAD, or 0 for OK and 1 per word."

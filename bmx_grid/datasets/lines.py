@@ -1,46 +1,41 @@
-"""Text files as lines (UTF-8, ended by LF or CR LF, nothing unquoted or stripped): their numbers, fields and tags.
+"""Text files as lines (ended by LF or CR LF, nothing unquoted or stripped): their numbers, fields and tags.
 
-Compressed files are read as a stream that ends at a limit: a small file may unpack to more than the memory holds.
+They are UTF-8, of the encoding that a byte-order mark names, or of one that the user names.
 """
 
 from __future__ import annotations
 
-import gzip
-import io
+import codecs
 import math
 import re
-import tarfile
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
-from contextlib import contextmanager
-from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from bmx_grid.core.errors import DataError, DataMissingError
+from bmx_grid.core.errors import ConfigError, DataError, text_of
 from bmx_grid.core.ragged import Floats, Labels
 from bmx_grid.core.storage import read_file
 from bmx_grid.core.wording import counted, shortened, visible
-from bmx_grid.datasets.encodings import decode
 from bmx_grid.datasets.segments import LARGEST
 from bmx_grid.words.tags import Rows, WordTags
 
 if TYPE_CHECKING:
     import pandas as pd
 
-GZIP = b"\x1f\x8b"
-CHUNK = 1 << 20
-# Bytes that the headers before one member may have.
-HEADERS = 1 << 20
-# Bytes of one text in a publisher's archive; the largest known has 7 million.
-MEMBER_BYTES = 200_000_000
-# Bytes of all members of such an archive together.
-ARCHIVE_BYTES = 2_000_000_000
-# What reading a damaged archive may raise.
-DAMAGED = (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error, ValueError, OverflowError)
+# UTF-32 first: its little-endian mark begins with that of UTF-16.
+BYTE_ORDER_MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+# A NUL in each second byte is ASCII in UTF-16 without a mark.
+WITHOUT_MARK = ("utf-16-be", "utf-16-le")
 # How a missing number is written, in any case.
-MISSING = {"", "na", "n/a", "nan", "none", "null"}
+NO_NUMBER = {"", "na", "n/a", "nan", "none", "null"}
 # The sign before the decimals of a number.
 Decimal = Literal[".", ","]
 HAS_DECIMAL_COMMA = re.compile(r"[-+−]?\d*,\d+(e[-+]?\d+)?", re.IGNORECASE)
@@ -49,6 +44,53 @@ LISTED = ["language_pair", "method", "side", "sentence", "token", "word", "tag"]
 # How two tags are written; the second one is an error.
 OK_BAD = ("OK", "BAD")
 ZERO_ONE = ("0", "1")
+
+
+def decode(raw: bytes, where: str, encoding: str | None = None, option: str = "") -> str:
+    """The text of a file, without its byte-order mark.
+
+    Args:
+        raw: the bytes. A byte-order mark goes before `encoding`.
+        where: the file, for messages.
+        encoding: a name that Python knows; None for UTF-8.
+        option: what sets the encoding, as "encoding=", for the advice in messages; "" if nothing does.
+
+    Raises:
+        DataError: names the line of a byte that does not fit, or is NUL.
+        ConfigError: the encoding is unknown.
+    """
+    marked = [name for mark, name in BYTE_ORDER_MARKS.items() if raw.startswith(mark)]
+    name = marked[0] if marked else encoding or "utf-8"
+    try:
+        text = raw.decode(name)
+    except UnicodeDecodeError as error:
+        # The codec of UTF-8 counts from behind the mark.
+        position = error.start + len(raw) - len(error.object)
+        raise _damaged(raw, position, where, name, option) from error
+    # LookupError: no such name, or a codec of no text. ValueError: a NUL in the name.
+    except (LookupError, ValueError) as error:
+        raise ConfigError(
+            f"{option or 'encoding='}{name[:60]}: unknown encoding; write a name that Python knows: cp1252, latin-1, "
+            "utf-16-le or utf-8."
+        ) from error
+    # Unicode has the NUL, but no text has it: it is a sign of UTF-16, or of a file that is no text.
+    if "\0" in text:
+        raise _damaged(raw, raw.find(b"\0"), where, name, option)
+    return text
+
+
+def _damaged(raw: bytes, position: int, where: str, name: str, option: str) -> DataError:
+    """The error for a byte that does not fit the encoding `name`."""
+    line = raw[:position].count(b"\n") + 1
+    encoding = "UTF-8" if name.startswith("utf-8") else name
+    way_out = "save the file as UTF-8 text"
+    if option:
+        likely = "cp1252" if raw[position] else WITHOUT_MARK[position % 2]
+        way_out = f"{way_out}, or name its encoding: {option}{likely}"
+    return DataError(
+        f"{where}, line {line}: byte 0x{raw[position]:02x} is not {encoding} text (another encoding, a compressed "
+        f"file, or a workbook?); {way_out}."
+    )
 
 
 def decode_lines(raw: bytes, where: str, encoding: str | None = None, option: str = "") -> list[str]:
@@ -79,102 +121,6 @@ def read_bytes(path: Path) -> bytes:
 def read_lines(path: Path) -> list[str]:
     """The lines of a file, as `decode_lines`."""
     return decode_lines(read_bytes(path), str(path))
-
-
-def gunzip(raw: bytes, where: str, limit: int, way_out: str) -> bytes:
-    """The unpacked bytes. Raises DataError for a damaged file, or one that unpacks to more than `limit` bytes.
-
-    where: the name of the file, for messages. way_out: the advice in the message when the limit is exceeded.
-    """
-    try:
-        with gzip.open(io.BytesIO(raw)) as unpacked:
-            # One byte more than is allowed, never all: a small file may unpack to more than the memory holds.
-            content = unpacked.read(limit + 1)
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise DataError(f"{where}: damaged gzip file ({error}); copy or compress it again.") from error
-    if len(content) > limit:
-        raise DataError(f"{where}: {len(raw):,} bytes unpack to more than {limit:,}; {way_out}")
-    return content
-
-
-Members = Iterator[tuple[tarfile.TarInfo, IO[bytes] | None]]
-
-
-@contextmanager
-def open_archive(path: Path, limit: int) -> Iterator[Members]:
-    """The members of a tar.gz in their order, each with its content where it is a file, to be read before the next.
-
-    limit: bytes of all members together. Raises DataError, also for errors while a member's content is read in this
-    block, when the archive is damaged, cannot be opened or unpacks to more.
-    """
-    try:
-        with gzip.open(path) as unpacked:
-            stream = _Limited(unpacked, path)
-            with tarfile.open(fileobj=stream, mode="r|") as archive:
-                yield _members(archive, stream, limit)
-    except DAMAGED as error:
-        raise DataError(f"{path}: damaged archive ({error}); download it again.") from error
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror or error}).") from error
-
-
-class _Limited(io.RawIOBase):
-    """Reads a member as long as its header says, and headers of a limited length: tarfile takes hours for long ones."""
-
-    def __init__(self, stream: gzip.GzipFile, path: Path) -> None:
-        self._stream = stream
-        self.path = path
-        self.left = HEADERS
-
-    def read(self, size: int = -1) -> bytes:
-        # Never more than a piece, also where all is asked for: the limit is checked after each.
-        piece = size if 0 <= size < CHUNK else CHUNK
-        content = self._stream.read(piece)
-        self.left -= len(content)
-        if self.left < 0:
-            raise DataError(f"{self.path}: refused, a header of more than {HEADERS:,} bytes; download it again.")
-        return content
-
-
-def _members(archive: tarfile.TarFile, stream: _Limited, limit: int) -> Members:
-    total = 0
-    for member in archive:
-        total += member.size
-        if total > limit:
-            raise DataError(
-                f"{stream.path}: refused, the archive unpacks to more than {limit:,} bytes; download it again."
-            )
-        # A stream cannot be wound on: the content is read even where nobody asks for it. A damaged header may name a
-        # size below 0.
-        stream.left = max(member.size, 0) + HEADERS
-        content = archive.extractfile(member) if member.isfile() else None
-        yield member, content
-
-
-def read_archive(path: Path, names: Sequence[str], optional: Sequence[str] = ()) -> dict[str, list[str]]:
-    """The lines of the archive members whose base names are `names`, in this order, read without unpacking to disk.
-
-    optional: names of further members, which the archive may lack.
-
-    Base names that start with `._` are resource forks of the publisher's Mac and are passed over.
-    Raises DataMissingError when the archive lacks a member, DataError when it is damaged or larger than the limits of
-    this module.
-    """
-    wanted = (*names, *optional)
-    files: dict[str, list[str]] = {}
-    with open_archive(path, ARCHIVE_BYTES) as members:
-        for member, content in members:
-            base = PurePosixPath(member.name).name
-            if content is None or base not in wanted:
-                continue
-            if member.size > MEMBER_BYTES:
-                size = f"{counted(member.size, 'byte')}, more than {MEMBER_BYTES:,}"
-                raise DataError(f"{path}: refused, '{member.name}' has {size}; download it again.")
-            files[base] = decode_lines(content.read(), f"{path}:{member.name}")
-    missing = [name for name in names if name not in files]
-    if missing:
-        raise DataMissingError(f"{path}: holds no {', '.join(missing)}; is it the archive of another partition?")
-    return {name: files.get(name, []) for name in wanted}
 
 
 def text_rows(
@@ -249,7 +195,7 @@ def parse_number(
     1_000, and with a decimal comma numbers with a point, which may stand for thousands.
     """
     is_text = isinstance(value, str)
-    if value is None or (is_text and value.strip().lower() in MISSING):
+    if value is None or (is_text and value.strip().lower() in NO_NUMBER):
         return math.nan
     # Infinite is whatever is refused, so that one message is enough.
     number = math.inf
@@ -266,7 +212,7 @@ def parse_number(
     problem = f"beyond ±{LARGEST:g}, whose squares have no number"
     if math.isinf(number):
         problem = "not a finite number"
-    shown = str(value)
+    shown = text_of(value)
     advice = f"write a number like -0.25, or {way_out}"
     if decimal == ",":
         advice = f"with {comma_option} write a number like -0,25, without a point, or {way_out}"

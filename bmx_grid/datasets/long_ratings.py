@@ -12,10 +12,10 @@ from bmx_grid.core.errors import DataError
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import visible
 
-TEXTS = ("source", "reference", "further_references", "hypothesis")
+TEXT_ROLES = ("source", "reference", "further_references", "hypothesis")
 
 
-def grouped(
+def group_ratings(
     rows: Sequence[int], values: Mapping[str, Sequence[Any]], path: str, place: Callable[[int], str]
 ) -> list[list[int]]:
     """The rows of each output, in order of appearance, by its raters' order of appearance.
@@ -41,7 +41,7 @@ def grouped(
             group = groups.setdefault(key, {})
             _check_rating(row, rater, group, values, path, place)
         else:
-            texts = _at(row, values, ("system", "document", *TEXTS))
+            texts = _at(row, values, ("system", "document", *TEXT_ROLES))
             n_judged[rater, texts] += 1
             # Without a name nobody knows whether two ratings are of two people.
             key = (texts, n_judged[rater, texts] if rater is not None else row)
@@ -74,7 +74,7 @@ def _check_rating(
             "id and system, or name the columns of these."
         )
     first = next(iter(group.values()))
-    for role in TEXTS:
+    for role in TEXT_ROLES:
         if role in values and values[role][row] != values[role][first]:
             role_name = role.replace("_", " ")
             raise DataError(

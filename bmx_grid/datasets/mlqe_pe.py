@@ -28,7 +28,8 @@ import numpy as np
 from bmx_grid.core.errors import DataError
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Floats, Labels, Ragged
-from bmx_grid.datasets.base import Published
+from bmx_grid.datasets.archives import read_archive
+from bmx_grid.datasets.base import Published, numbered
 from bmx_grid.datasets.lines import (
     ZERO_ONE,
     check_aligned,
@@ -36,12 +37,11 @@ from bmx_grid.datasets.lines import (
     finite_or_nan,
     listed_tags,
     published_table,
-    read_archive,
     rows_of_tags,
     rows_of_words,
     tags_of_lines,
 )
-from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet, numbered
+from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.words.alignment import ENTITY, HYPHEN, Alignment, How, align, carry_scores
 from bmx_grid.words.perturbation import Role
 from bmx_grid.words.tags import Rows, WordTags

@@ -16,11 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from bmx_grid.core.identity import identity
+from bmx_grid.datasets.archives import read_archive
 from bmx_grid.datasets.base import Published
-from bmx_grid.datasets.lines import read_archive, read_lines, text_rows
+from bmx_grid.datasets.lines import read_lines, text_rows
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.words.alignment import align
-from bmx_grid.words.perturbation import Role, split_words
+from bmx_grid.words.perturbation import Role
+from bmx_grid.words.segmentation import split_words
 from bmx_grid.words.tags import ErrorSpan, WordTags, tags_of_spans
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ TABLE_DECIMALS = 4
 # Share of a document's scores that must agree at its shift.
 AGREEING_SHARE = 0.9
 MQM_COLUMNS = ["system", "doc", "doc_id", "seg_id", "rater", "source", "target", "category", "severity"]
-OPEN = "<v>"
+OPENING = "<v>"
 CLOSE = "</v>"
 NO_ERROR = "No-error"
 Span = tuple[int, int]
@@ -218,11 +220,11 @@ def error_points(category: str, severity: str) -> float:
 
 def _marked(text: str) -> tuple[str, Span | None]:
     """A text without marks and blanks at its edges, and what was marked; to the end where the mark is not closed."""
-    before, opened, rest = text.partition(OPEN)
+    before, opened, rest = text.partition(OPENING)
     inside, _, after = rest.partition(CLOSE)
     bare = before + inside + after
-    if OPEN in bare or CLOSE in bare:
-        raise ValueError(f"more than one {OPEN} and {CLOSE} in {text[:80]!r}")
+    if OPENING in bare or CLOSE in bare:
+        raise ValueError(f"more than one {OPENING} and {CLOSE} in {text[:80]!r}")
     stripped = bare.strip(" ")
     if not opened:
         return stripped, None

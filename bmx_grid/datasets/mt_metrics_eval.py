@@ -24,6 +24,7 @@ import numpy as np
 
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, close_match, unknown
 from bmx_grid.core.identity import identity, runtime
+from bmx_grid.core.storage import expanded
 from bmx_grid.core.wording import named
 from bmx_grid.datasets.base import PART, DatasetReader
 from bmx_grid.datasets.column_roles import first_few
@@ -36,7 +37,7 @@ from bmx_grid.datasets.tables import open_table
 # Stands for a missing line, so that the others stay aligned.
 NO_TRANSLATION = "[No translation supplied]"
 # How files of texts end.
-TEXTS = (".txt", ".jsonl")
+TEXT_ENDINGS = (".txt", ".jsonl")
 # The standard reference where it is neither the only one nor refA (mt_metrics_eval/meta_info.py).
 STANDARD_REFERENCES = {
     ("wmt21.news", "en-de"): "refC",
@@ -123,7 +124,7 @@ class MtMetricsEval(DatasetReader):
 
     def _root(self, data_dir: Path) -> Path:
         """The folder of the test set. Raises DataMissingError when none is named, or it is not there."""
-        folder = Path(data_dir) / Path(self.folder).expanduser()
+        folder = Path(data_dir) / expanded(self.folder)
         root = folder / (self.test_set or "TEST_SET")
         if not (root / "sources").is_dir():
             test_sets = [path.parent.name for path in sorted(folder.glob("*/sources"))]
@@ -187,7 +188,7 @@ class MtMetricsEval(DatasetReader):
     def _systems(self, root: Path, names: list[str], references: Iterable[str], standard: str | None) -> list[str]:
         """The systems that are judged. Raises ConfigError for an unknown name to leave out, or when none is left."""
         # Of all pairs: an outlier may be a system that this one does not have.
-        everywhere = {path.stem for ending in TEXTS for path in _files(root / "system-outputs", f"*/*{ending}")}
+        everywhere = {path.stem for ending in TEXT_ENDINGS for path in _files(root / "system-outputs", f"*/*{ending}")}
         for name in self.leave_out:
             if name not in everywhere:
                 raise ConfigError(f"dataset.{self.name}.leave_out: " + unknown("system", name, everywhere))
@@ -262,7 +263,7 @@ def _files(folder: Path, pattern: str) -> list[Path]:
 def _text_files(folder: Path, pattern: str) -> dict[str, Path]:
     """The files of texts that fit, by name without the ending. Raises DataError for a name with two endings."""
     paths: dict[str, Path] = {}
-    for ending in TEXTS:
+    for ending in TEXT_ENDINGS:
         for path in _files(folder, f"{pattern}{ending}"):
             first = paths.setdefault(path.stem, path)
             if first != path:

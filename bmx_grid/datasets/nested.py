@@ -116,7 +116,7 @@ def field_value(record: Mapping[str, Any], name: str, default: Any) -> Any:
     return record[name]
 
 
-def outputs_of(records: Mapping[int, Mapping[str, Any]], path: str) -> Iterator[Output]:
+def nested_outputs(records: Mapping[int, Mapping[str, Any]], path: str) -> Iterator[Output]:
     """The outputs of records, by their line. Raises DataError naming line, system and value for another layout."""
     line_of: dict[str, int] = {}
     for line, record in records.items():
@@ -240,7 +240,7 @@ def _add_mean(output: Output, where: str) -> None:
             raise DataError(f"{where}: scores are {rounds!r:.60}; write numbers.") from error
 
 
-def columns_of(outputs: Sequence[Output]) -> dict[str, list[Any]]:
+def nested_columns(outputs: Sequence[Output]) -> dict[str, list[Any]]:
     """name -> the values of each column of a table with a row per output, and None where one has no such score."""
     columns: dict[str, list[Any]] = {}
     for name in ("id", "system", "language_pair", "domain", "document"):

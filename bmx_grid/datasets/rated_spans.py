@@ -13,8 +13,10 @@ import numpy as np
 from bmx_grid.core.errors import DataError, close_match
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.core.wording import counted, named
-from bmx_grid.datasets.scores_of_files import FromFile, ImportedFile, with_ids
-from bmx_grid.datasets.span_files import TextSpans, check_within
+from bmx_grid.datasets.file_source import FileSource, ImportedFile
+from bmx_grid.datasets.scores_of_files import with_ids
+from bmx_grid.datasets.span_files import TextSpans
+from bmx_grid.words.tags import check_within
 
 if TYPE_CHECKING:
     from bmx_grid.datasets.segments import SegmentSet
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 Ratings = list[list[tuple[str, TextSpans]]]
 
 
-def ratings_of(file: ImportedFile, segments: SegmentSet, option: FromFile) -> Ratings:
+def ratings_of(file: ImportedFile, segments: SegmentSet, option: FileSource) -> Ratings:
     """Who marked which spans in each of N segments.
 
     Raises DataError naming file, row and value for unknown ids and systems, a rater who judges a segment twice, another
@@ -56,7 +58,8 @@ def ratings_of(file: ImportedFile, segments: SegmentSet, option: FromFile) -> Ra
         if place < 0 or spans is None:
             continue
         text = segments.segments[place].hypothesis
-        is_other_text = _is_other_text(row.get("text"), text)
+        # Predictions may have no texts.
+        is_other_text = isinstance(row.get("text"), str) and row["text"] != text
         if is_other_text and option.extra == "refuse":
             raise DataError(
                 f"{where}: the text {row['text'][:60]!r} is not that of the segment, {text[:60]!r}; correct it, or "
@@ -84,7 +87,7 @@ def ratings_of(file: ImportedFile, segments: SegmentSet, option: FromFile) -> Ra
     return ratings
 
 
-def _check_known(segments: SegmentSet, segment_id: Any, system: Any, where: str, option: FromFile) -> None:
+def _check_known(segments: SegmentSet, segment_id: Any, system: Any, where: str, option: FileSource) -> None:
     """Raise DataError for an id or a system that the whole test set does not have."""
     for role, name, known in (("id", segment_id, segments.all_ids), ("system", system, segments.all_systems)):
         if name is not None and name not in known:
@@ -92,11 +95,6 @@ def _check_known(segments: SegmentSet, segment_id: Any, system: Any, where: str,
                 f"{where}: the {role} {str(name)[:60]!r} is none of {segments.name}{close_match(str(name), known)}; "
                 f"correct it, or set {option.KEY}.extra=ignore."
             )
-
-
-def _is_other_text(marked: Any, text: str) -> bool:
-    """Whether spans were marked in another text than the segment's. Predictions may have no texts."""
-    return isinstance(marked, str) and marked != text
 
 
 def _after_text(spans: TextSpans, text: str) -> TextSpans:

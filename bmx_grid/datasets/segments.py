@@ -28,7 +28,7 @@ REPEATED = (
     "one output need a column rater."
 )
 # What segments share: a role and a text, or a kind, the data set, the language pair and a name.
-Key = tuple[str, ...]
+SharedKey = tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,6 @@ class Judgements:
     systems: aspect -> system -> published human score of the whole system, where it is no mean of segment scores; an
         aspect that was published for systems only has NaN for every segment. A part of the segments keeps them all.
     of_systems: the aspect that judges systems, where it is not the primary one.
-
     tags: role -> published tags of the words of that side, of all N segments.
 
     Raises DataError for no aspect, an unnamed one, arrays of other shapes, raters or systems of an unknown aspect, tags
@@ -126,7 +125,9 @@ def _prints(arrays: Mapping[str, Floats]) -> list[list[object]]:
     """Name, shape and SHA-256 of each array."""
     prints: list[list[object]] = []
     for name, values in arrays.items():
-        prints.append([name, list(values.shape), _digest(values)])
+        # The bits of NaN vary with how it arose, and the order of bytes with the machine.
+        same = np.where(np.isnan(values), np.nan, values).astype("<f8").tobytes()
+        prints.append([name, list(values.shape), hashlib.sha256(same).hexdigest()])
     return prints
 
 
@@ -135,13 +136,6 @@ def _as_arrays(columns: Mapping[str, ArrayLike]) -> dict[str, Floats]:
     for name, values in columns.items():
         arrays[name] = np.asarray(values, np.float64)
     return arrays
-
-
-def _digest(values: Floats) -> str:
-    # The bits of NaN vary with how it arose.
-    same = np.where(np.isnan(values), np.nan, values)
-    # Little-endian on every machine.
-    return hashlib.sha256(same.astype("<f8").tobytes()).hexdigest()
 
 
 def _check_values(kind: str, name: str, values: Floats, count: int, dimensions: int) -> None:
@@ -182,14 +176,6 @@ class Segment:
         if self.system is None:
             return self.id
         return f"{self.id}:{self.system}"
-
-
-def numbered(hypotheses: Sequence[str], sources: Sequence[str]) -> tuple[Segment, ...]:
-    """Segments of lines, whose ids are the lines' numbers from 0. Raises ValueError for other numbers of them."""
-    segments = []
-    for row, (hypothesis, source) in enumerate(zip(hypotheses, sources, strict=True)):
-        segments.append(Segment(str(row), hypothesis, source))
-    return tuple(segments)
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,8 +242,7 @@ class SegmentSet:
     @property
     def systems(self) -> tuple[str, ...]:
         """The names of the systems, in order of first appearance; empty where the data set names none."""
-        systems = dict.fromkeys(segment.system for segment in self.segments)
-        return tuple(system for system in systems if system is not None)
+        return tuple(dict.fromkeys(segment.system for segment in self.segments if segment.system is not None))
 
     @property
     def groups(self) -> dict[str, NDArray[np.str_]]:
@@ -343,45 +328,47 @@ def clusters(sets: Sequence[SegmentSet]) -> list[NDArray[np.object_]]:
     Returns one array of N labels per set, in the given order. A label is 12 hexadecimal digits of the SHA-256 of the
     smallest text of its cluster, so it does not depend on the order of sets or segments.
     """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
     # The keys of texts and documents are the nodes of a graph, and each segment links its own.
-    numbers: dict[Key, int] = {}
+    numbers: dict[SharedKey, int] = {}
     # Per set and segment the number of its first key.
     firsts: list[list[int]] = []
-    # Of each number another one of its component; a root is its own.
-    parents: list[int] = []
+    links: list[tuple[int, int]] = []
     for segments in sets:
         first_of_segment = []
         for keys in _keys_of_segments(segments):
             first, *others = [numbers.setdefault(key, len(numbers)) for key in keys]
             first_of_segment.append(first)
-            # What is new is at first a component of its own.
-            parents += range(len(parents), len(numbers))
-            for other in others:
-                parents[_root(parents, other)] = _root(parents, first)
+            links += [(first, other) for other in others]
         firsts.append(first_of_segment)
-    smallest: dict[int, Key] = {}
+    ends = np.array(links, dtype=np.int64).reshape(-1, 2).T
+    graph = coo_array((np.ones(len(links)), ends), shape=(len(numbers), len(numbers)))
+    component_of = connected_components(graph, directed=False)[1].tolist()
+    smallest: dict[int, SharedKey] = {}
     # From the largest key to the smallest, which is written last.
     for key in sorted(numbers, reverse=True):
-        smallest[_root(parents, numbers[key])] = key
+        smallest[component_of[numbers[key]]] = key
     labels = {}
-    for root, key in smallest.items():
-        labels[root] = hashlib.sha256("\0".join(key).encode()).hexdigest()[:12]
+    for component, key in smallest.items():
+        labels[component] = hashlib.sha256("\0".join(key).encode()).hexdigest()[:12]
     labels_of_sets = []
     for first_of_segment in firsts:
-        labels_of_segments = [labels[_root(parents, first)] for first in first_of_segment]
+        labels_of_segments = [labels[component_of[first]] for first in first_of_segment]
         # Objects, so that a million segments share the texts of their labels.
         labels_of_sets.append(np.array(labels_of_segments, dtype=np.object_))
     return labels_of_sets
 
 
-def _keys_of_segments(segments: SegmentSet) -> Iterator[list[Key]]:
+def _keys_of_segments(segments: SegmentSet) -> Iterator[list[SharedKey]]:
     """What each segment shares with others that it depends on, never nothing."""
     # A document that all segments are of would make them one cluster.
     has_documents = len({segment.document for segment in segments.segments}) > 1
     repeated = _in_several_documents(segments)
     pair = (segments.dataset, segments.language_pair)
     for segment in segments.segments:
-        keys: list[Key] = [text for text in _texts_of(segment) if text not in repeated]
+        keys: list[SharedKey] = [text for text in _texts_of(segment) if text not in repeated]
         if has_documents and segment.document:
             keys.append(("document", *pair, segment.document))
             # A document that is named for each system apart is still the same by its ids.
@@ -389,14 +376,6 @@ def _keys_of_segments(segments: SegmentSet) -> Iterator[list[Key]]:
         if not keys:
             keys.append(("", *pair, segment.id, str(segment.system)))
         yield keys
-
-
-def _root(parents: list[int], text: int) -> int:
-    """The root of a text's component. The way there is shortened, so that the next search is quick."""
-    while parents[text] != text:
-        parents[text] = parents[parents[text]]
-        text = parents[text]
-    return text
 
 
 def _in_several_documents(segments: SegmentSet) -> set[tuple[str, str]]:

@@ -20,18 +20,17 @@ import csv
 import json
 import re
 import warnings
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from bmx_grid.core.errors import DataError, unknown
+from bmx_grid.core.errors import DataError
+from bmx_grid.core.storage import is_file
 from bmx_grid.core.wording import counted, first_line
+from bmx_grid.datasets.file_source import ImportedFile
 from bmx_grid.datasets.lines import read_lines
-from bmx_grid.datasets.scores_of_files import ImportedFile
 from bmx_grid.datasets.tables import open_table
-from bmx_grid.words.tags import WEIGHTS, ErrorSpan
+from bmx_grid.words.tags import ErrorSpan, checked_span
 
 TextSpans = tuple[ErrorSpan, ...]
 RATING = "ratings of mt-metrics-eval"
@@ -43,13 +42,11 @@ NESTED = "errors of WMT25 or WMT26"
 JSONL = "spans"
 # The place of an omission in ESA.
 NO_PLACE = "missing"
-OPEN = "<v>"
+OPENING = "<v>"
 CLOSE = "</v>"
 ESA_FIELDS = 12
 ESA_KINDS = ("TGT", "BAD", "REF", "CHK")
 MQM_FIELDS = {"system", "seg_id", "rater", "target", "severity"}
-# Names that publishers have beside those of WEIGHTS.
-SEVERITIES = {"undecided": "neutral", "trivial": "neutral"}
 WITHOUT_ERROR = ("no-error", "no_error")
 # Three letters, as the tool names languages, and two.
 _ISO_639 = "eng en deu de ces cs jpn ja zho zh spa es hin hi isl is rus ru ukr uk heb he est et kor ko arz ar ita it"
@@ -74,7 +71,7 @@ def span_format(path: Path) -> str | None:
     name = path.name.lower()
     if name.endswith(".seg.rating"):
         return RATING
-    if not path.is_file():
+    if not is_file(path):
         return None
     if name.endswith(".json"):
         with path.open(encoding="utf-8", errors="replace") as content:
@@ -130,36 +127,6 @@ def read_spans(path: Path) -> ImportedFile:
     return ImportedFile(path, rows.astype(object))
 
 
-def _span(start: Any, end: Any, severity: Any, where: str, text: str | None = None, category: Any = "") -> ErrorSpan:
-    """One checked span. text: None where it is not known. Raises DataError naming the row and the value."""
-    name = str(severity).strip().lower()
-    name = SEVERITIES.get(name, name)
-    if name not in WEIGHTS:
-        raise DataError(f"{where}: " + unknown("severity", str(severity)[:40], list(WEIGHTS)))
-    try:
-        # As texts, since int() would cut a fraction off.
-        first = int(str(start))
-        last = int(str(end))
-    except ValueError as error:
-        raise DataError(
-            f"{where}: the span {start!r} to {end!r} has no whole numbers; count characters from 0."
-        ) from error
-    if not 0 <= first <= last:
-        raise DataError(f"{where}: a span from {first} to {last}; its start must be 0 or more, and not after its end.")
-    check_within(last, text, where)
-    category_name = "" if category is None else str(category)
-    return ErrorSpan(first, last, name, category_name)
-
-
-def check_within(end: int, text: str | None, where: str) -> None:
-    """Raise DataError for a span that ends beyond its text, where that is known."""
-    if text is not None and end > len(text):
-        raise DataError(
-            f"{where}: a span ends at {end}, but the text has {counted(len(text), 'character')}: {text[:60]!r}; "
-            "correct it, name the file of these texts, or leave such rows out: extra=ignore."
-        )
-
-
 def _parsed(text: str, where: str) -> Any:
     try:
         return json.loads(text)
@@ -185,7 +152,7 @@ def _of_objects(objects: Any, keys: tuple[str, str], where: str, text: str | Non
             start = 0
             end = 0
             category = category or "omission"
-        spans.append(_span(start, end, error["severity"], place, text, category))
+        spans.append(checked_span(start, end, error["severity"], place, text, category))
     return tuple(spans)
 
 
@@ -263,7 +230,7 @@ def _mqm(path: Path) -> Iterator[dict[str, Any]]:
             raise DataError(
                 f"{where}: {counted(len(fields), 'field')}, but there are {len(names)} columns: {line[:60]!r}."
             )
-        before, opened, rest = fields["target"].partition(OPEN)
+        before, opened, rest = fields["target"].partition(OPENING)
         inside, _, after = rest.partition(CLOSE)
         text = before + inside + after
         system = fields["system"]
@@ -289,7 +256,7 @@ def _mqm(path: Path) -> Iterator[dict[str, Any]]:
         if opened:
             start = len(before)
             end = start + len(inside)
-        span = _span(start, end, severity, where, text, fields.get("category"))
+        span = checked_span(start, end, severity, where, text, fields.get("category"))
         texts[key]["value"] = (*texts[key]["value"], span)
     yield from texts.values()
 
@@ -313,7 +280,7 @@ def _qe(path: Path) -> Iterator[dict[str, Any]]:
                 continue
             published = (row.get("language_pair", ""), row["id"], start, end)
             corrected_end = CORRECTED.get(published, end)
-            spans.append(_span(start, corrected_end, severity, where, row["text"]))
+            spans.append(checked_span(start, corrected_end, severity, where, row["text"]))
         yield row | {"value": tuple(spans), "place": table.place(number)}
 
 
@@ -344,7 +311,7 @@ def _bio(path: Path) -> Iterator[dict[str, Any]]:
         spans = []
         for error in record["target_errors"]:
             excluded_end = int(error["endIndex"]) + 1
-            span = _span(error["startIndex"], excluded_end, error["severity"], where)
+            span = checked_span(error["startIndex"], excluded_end, error["severity"], where)
             start = span.start
             end = span.end
             term = str(error["term"])
@@ -360,7 +327,7 @@ def _bio(path: Path) -> Iterator[dict[str, Any]]:
             spans.append(ErrorSpan(start, end, span.severity, category))
         for error in record["source_errors"]:
             category = error.get("error_category")
-            spans.append(_span(0, 0, error["severity"], where, category=category))
+            spans.append(checked_span(0, 0, error["severity"], where, category=category))
         yield {
             "id": f"{record['DOC_ID']}:{record['SEG_ID']}",
             "system": record["MT_Engine"],
@@ -383,7 +350,7 @@ def _nested(path: Path) -> Iterator[dict[str, Any]]:
                 errors = [_with_excluded_end(error) for error in marked.errors]
             spans = _of_objects(errors, ("start", "end"), where, output.hypothesis)
             if marked.omission is not None:
-                omission = _span(0, 0, marked.omission, where, category="omission")
+                omission = checked_span(0, 0, marked.omission, where, category="omission")
                 spans = (*spans, omission)
             yield {
                 "id": output.id,
@@ -423,12 +390,3 @@ def _jsonl(path: Path) -> Iterator[dict[str, Any]]:
             row["value"] = _of_objects(objects, ("start", "end"), table.where(number), row.get("text"))
         row["place"] = table.place(number)
         yield row
-
-
-def severities(spans: Iterable[Sequence[ErrorSpan]]) -> Mapping[str, int]:
-    """How many spans of each severity there are, and `omission` those without extent."""
-    count: Counter[str] = Counter()
-    for span in chain.from_iterable(spans):
-        count[span.severity] += 1
-        count["omission"] += span.start == span.end
-    return count

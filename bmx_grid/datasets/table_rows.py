@@ -14,20 +14,19 @@ from bmx_grid.core.errors import ConfigError, DataError, unknown
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.storage import check_name
 from bmx_grid.core.wording import counted
+from bmx_grid.datasets.column_roles import Roles, has_rating_columns
 from bmx_grid.datasets.lines import Decimal, parse_numbers
-from bmx_grid.datasets.long_ratings import grouped, mean_ratings, ratings_by_output
+from bmx_grid.datasets.long_ratings import group_ratings, mean_ratings, ratings_by_output
 from bmx_grid.datasets.segments import NO_PAIR, Judgements, Segment, SegmentSet
-from bmx_grid.datasets.table_file import TableFile
-from bmx_grid.datasets.table_roles import Roles, has_rating_columns
-from bmx_grid.datasets.table_values import is_gap, read_names, read_texts
+from bmx_grid.datasets.table_file import TableFile, is_gap, read_names, read_texts
 
 UNRATED = "leave it empty for an unrated segment"
-NAMES = ("language_pair", "id", "system", "document", "domain", "rater")
+NAME_ROLES = ("language_pair", "id", "system", "document", "domain", "rater")
 # The human score of columns that are no score by themselves: ratings, or those of one system each.
 SCORE = "score"
 
 # Role -> the value of each row.
-Values = dict[str, list[Any]]
+RoleValues = dict[str, list[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,21 +74,16 @@ def table_rows(table: TableFile, roles: Roles, pairs: Sequence[str], key: str, d
     systems = roles["hypothesis"]
     if len(systems) > 1:
         texts, scores = _one_row_per_system(texts, scores, systems)
-        rows_of_pair = {pair: _rows_of_systems(rows, len(systems)) for pair, rows in rows_of_pair.items()}
+        for pair, rows in rows_of_pair.items():
+            rows_of_pair[pair] = [row * len(systems) + system for row in rows for system in range(len(systems))]
     # Row numbers count outputs from here on.
     number_of = np.repeat(np.asarray(numbers, dtype=np.intp), len(systems)).tolist()
     groups_of_pair: dict[str, list[list[int]]] = {}
     if "rater" in texts:
-
-        def place(row: int) -> str:
-            return table.place(number_of[row])
-
-        for pair in pairs or rows_of_pair:
-            groups = grouped(rows_of_pair[pair], texts, str(table.path), place)
-            if len(groups) < len(rows_of_pair[pair]):
-                groups_of_pair[pair] = groups
-                rows_of_pair[pair] = [min(group) for group in groups]
-    _warn_of_ratings(table, groups_of_pair)
+        rows_of_used = {pair: rows_of_pair[pair] for pair in pairs or rows_of_pair}
+        groups_of_pair = _outputs_with_ratings(table, rows_of_used, texts, number_of)
+    for pair, groups in groups_of_pair.items():
+        rows_of_pair[pair] = [min(group) for group in groups]
 
     def segments(dataset: str, pair: str) -> SegmentSet:
         rows = rows_of_pair[pair]
@@ -107,11 +101,6 @@ def table_rows(table: TableFile, roles: Roles, pairs: Sequence[str], key: str, d
     return TableRows(by_pair, repeated, segments)
 
 
-def _rows_of_systems(rows: Sequence[int], n_systems: int) -> list[int]:
-    """The numbers of the outputs of these rows."""
-    return [row * n_systems + system for row in rows for system in range(n_systems)]
-
-
 def _filled_part(table: TableFile, roles: Roles) -> tuple[TableFile, Sequence[int]]:
     """The columns of these roles in the rows that have any value in them, and the numbers of these rows."""
     names = [name for columns in roles.values() for name in columns]
@@ -121,7 +110,11 @@ def _filled_part(table: TableFile, roles: Roles) -> tuple[TableFile, Sequence[in
     hypothesis = columns[roles["hypothesis"][0]]
     # Nearly all rows have a hypothesis, so that one column tells them.
     doubtful = [row for row, value in enumerate(hypothesis) if is_gap(value)]
-    empty = {row for row in doubtful if all(_is_blank(values[row]) for values in columns.values())}
+    empty = set()
+    for row in doubtful:
+        cells = [values[row] for values in columns.values()]
+        if all(is_gap(cell) or (isinstance(cell, str) and not cell.strip()) for cell in cells):
+            empty.add(row)
     if empty:
         numbers = [row for row in range(len(table)) if row not in empty]
         columns = {name: [values[row] for row in numbers] for name, values in columns.items()}
@@ -137,18 +130,14 @@ def _filled_part(table: TableFile, roles: Roles) -> tuple[TableFile, Sequence[in
     return TableFile(table.path, list(columns), len(numbers), columns.__getitem__, place), numbers
 
 
-def _is_blank(value: Any) -> bool:
-    return is_gap(value) or (isinstance(value, str) and not value.strip())
-
-
-def _read_roles(table: TableFile, roles: Roles) -> Values:
+def _read_roles(table: TableFile, roles: Roles) -> RoleValues:
     """The values of all roles but the scores; of further references and hypotheses a list per row."""
-    texts: Values = {}
+    texts: RoleValues = {}
     for role, names in roles.items():
         if role == "score" or (role == "rater" and has_rating_columns(roles)):
             continue
         columns = table.take(names)
-        if role in NAMES:
+        if role in NAME_ROLES:
             texts[role] = list(read_names(columns[names[0]], role, names[0], table))
             continue
         first, *further = names
@@ -223,11 +212,11 @@ def _read_scores(
 
 
 def _one_row_per_system(
-    texts: Values, scores: Mapping[str, Floats], systems: Sequence[str]
-) -> tuple[Values, dict[str, Floats]]:
+    texts: RoleValues, scores: Mapping[str, Floats], systems: Sequence[str]
+) -> tuple[RoleValues, dict[str, Floats]]:
     """Rows with a hypothesis and a score per system as rows of one system each, named as its column."""
     count = len(texts["hypothesis"])
-    by_output: Values = {}
+    by_output: RoleValues = {}
     if "id" not in texts:
         # The outputs of one row are of one source.
         texts = {**texts, "id": [str(row + 1) for row in range(count)]}
@@ -277,14 +266,30 @@ def _judgements(
     return Judgements(means, matrices)
 
 
-def _warn_of_ratings(table: TableFile, groups_of_pair: Mapping[str, Sequence[Sequence[int]]]) -> None:
-    groups = [group for groups in groups_of_pair.values() for group in groups]
-    if groups:
-        n_ratings = counted(sum(map(len, groups)), "rating")
+def _outputs_with_ratings(
+    table: TableFile, rows_of_pair: Mapping[str, Sequence[int]], texts: RoleValues, number_of: Sequence[int]
+) -> dict[str, list[list[int]]]:
+    """The rows of each output, of language pairs with several ratings of an output; a warning counts them.
+
+    number_of: the number of each row in the table.
+    """
+
+    def place(row: int) -> str:
+        return table.place(number_of[row])
+
+    groups_of_pair = {}
+    for pair, rows in rows_of_pair.items():
+        groups = group_ratings(rows, texts, str(table.path), place)
+        if len(groups) < len(rows):
+            groups_of_pair[pair] = groups
+    n_outputs = sum(map(len, groups_of_pair.values()))
+    if n_outputs:
+        n_ratings = counted(sum(len(rows_of_pair[pair]) for pair in groups_of_pair), "rating")
         warnings.warn(
-            f"{table.path}: {n_ratings} of {counted(len(groups), 'output')}; the human score is their mean.",
+            f"{table.path}: {n_ratings} of {counted(n_outputs, 'output')}; the human score is their mean.",
             stacklevel=2,
         )
+    return groups_of_pair
 
 
 def _check_quotes(table: TableFile, texts: Mapping[str, Sequence[Any]]) -> None:

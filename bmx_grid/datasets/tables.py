@@ -13,15 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from bmx_grid.core.contents import file_version
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError
-from bmx_grid.core.ragged import Ints
+from bmx_grid.core.identity import file_version
 from bmx_grid.core.wording import counted, shortened, visible
-from bmx_grid.datasets.headers import FIRST_ROWS, check_header, separator_of
-from bmx_grid.datasets.lines import GZIP, decode_lines, gunzip, read_bytes
-from bmx_grid.datasets.nested import Output, columns_of, field_names, field_value, is_nested, outputs_of
+from bmx_grid.datasets.archives import GZIP, gunzip
+from bmx_grid.datasets.lines import decode_lines, read_bytes
+from bmx_grid.datasets.nested import Output, field_names, field_value, is_nested, nested_columns, nested_outputs
 from bmx_grid.datasets.parquet_files import read_parquet
-from bmx_grid.datasets.table_file import PLAIN, SPLIT, Reading, TableFile
+from bmx_grid.datasets.table_file import FIRST_ROWS, PLAIN, SPLIT, Reading, TableFile, header_of, separator_of
 from bmx_grid.datasets.workbooks import read_workbook
 
 TABLE_ENDINGS = (".tsv", ".csv", ".jsonl", ".parquet", ".xlsx")
@@ -118,7 +117,7 @@ def _csv(lines: list[str], path: Path, reading: Reading) -> TableFile:
         is_filled = [True] * len(records)
     rows = [record for record, filled in zip(records, is_filled, strict=True) if filled]
     places = [end for end, filled in zip(ends, is_filled, strict=True) if filled]
-    header = _checked_header(rows, places, path, reading)
+    header = header_of(rows, places, path, reading)
     for values, end in zip(rows, places, strict=True):
         _check_fields(values, len(header), f"{path}, line {end}")
 
@@ -132,18 +131,9 @@ def _csv(lines: list[str], path: Path, reading: Reading) -> TableFile:
     return TableFile(path, header, len(rows) - 1, column, place, empty_rows=len(records) - len(rows))
 
 
-def _checked_header(
-    rows: Sequence[Sequence[str]], places: Sequence[int], path: Path, reading: Reading
-) -> Sequence[str]:
-    """The column names, which the first row holds. Raises DataError if there is no row, or if it holds none."""
-    if not rows:
-        raise DataError(f"{path}: the file is empty; the first line must hold the column names.")
-    check_header(rows, places, str(path), reading.set_with("skip_rows"))
-    return rows[0]
-
-
 def _tsv(lines: list[str], path: Path, reading: Reading) -> TableFile:
     """A table of TSV lines, kept in Arrow: a million rows of Python's texts take several times the room."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     places = np.arange(len(lines)) + reading.skip_rows + 1
@@ -156,7 +146,7 @@ def _tsv(lines: list[str], path: Path, reading: Reading) -> TableFile:
             lines = [line for line, filled in zip(lines, is_filled, strict=True) if filled]
             places = places[is_filled]
     first_rows = [line.split("\t") for line in lines[:FIRST_ROWS]]
-    names = _checked_header(first_rows, places.tolist(), path, reading)
+    names = header_of(first_rows, places.tolist(), path, reading)
     for number, line in enumerate(lines):
         if line.count("\t") + 1 != len(names):
             _check_fields(line.split("\t"), len(names), f"{path}, line {places[number]}")
@@ -164,7 +154,9 @@ def _tsv(lines: list[str], path: Path, reading: Reading) -> TableFile:
 
     def column(name: str) -> list[Any]:
         first = len(names) + names.index(name)
-        encoded = _taken(fields, np.arange(first, len(fields), len(names))).dictionary_encode()
+        cells = np.arange(first, len(fields), len(names))
+        in_arrow = pa.Array.from_buffers(pa.int64(), len(cells), [None, pa.py_buffer(cells)])
+        encoded = fields.take(in_arrow).dictionary_encode()
         # Rows that say the same share one text.
         different = encoded.dictionary.to_pylist()
         return [different[number] for number in encoded.indices.to_pylist()]
@@ -188,13 +180,6 @@ def _in_arrow(lines: list[str]) -> Any:
     offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
     np.cumsum([len(line) for line in encoded], out=offsets[1:])
     return pa.LargeStringArray.from_buffers(len(encoded), pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded)))
-
-
-def _taken(texts: Any, places: Ints) -> Any:
-    """The texts at these places, in Arrow."""
-    import pyarrow as pa
-
-    return texts.take(pa.Array.from_buffers(pa.int64(), len(places), [None, pa.py_buffer(places)]))
 
 
 def _check_fields(values: Sequence[str], expected: int, where: str) -> None:
@@ -238,7 +223,7 @@ def _jsonl(lines: list[str], path: Path, reading: Reading) -> TableFile:
             records[row] = _json_object(line, f"{path}, line {row}")
     # Nested or not is told by the first record; another layout further down is an error of its line.
     if records and is_nested(next(iter(records.values()))):
-        return _nested(list(outputs_of(records, str(path))), path)
+        return _nested(list(nested_outputs(records, str(path))), path)
     numbers = list(records)
     objects = list(dict.fromkeys(chain.from_iterable(map(_object_fields, records.values()))))
 
@@ -286,7 +271,7 @@ def _json_object(line: str, where: str) -> dict[str, Any]:
 
 def _nested(outputs: Sequence[Output], path: Path) -> TableFile:
     """A table with a row per output, of records that hold all outputs for a source."""
-    columns = columns_of(outputs)
+    columns = nested_columns(outputs)
 
     def place(index: int) -> str:
         return outputs[index].place

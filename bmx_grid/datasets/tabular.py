@@ -11,13 +11,13 @@ from typing import ClassVar
 
 from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.identity import IDENTITY, runtime
+from bmx_grid.core.storage import expanded
 from bmx_grid.core.wording import visible
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.datasets.column_roles import REQUIRED
+from bmx_grid.datasets.column_roles import REQUIRED, roles_of_table
 from bmx_grid.datasets.lines import Decimal
 from bmx_grid.datasets.segments import SegmentSet
 from bmx_grid.datasets.table_file import Reading, TableFile
-from bmx_grid.datasets.table_roles import roles_of_table
 from bmx_grid.datasets.table_rows import TableRows, table_rows
 from bmx_grid.datasets.tables import open_table
 from bmx_grid.words.perturbation import INVISIBLE
@@ -81,7 +81,7 @@ class Tabular(DatasetReader):
                 f"python -m bmx_grid dataset=[{self.name}] {key}.path=my.tsv"
             )
         reading = Reading(self.encoding, self.skip_rows, f"{key}.{{}}=")
-        return open_table(Path(self.path).expanduser(), reading)
+        return open_table(expanded(self.path), reading)
 
     def chosen_columns(self) -> dict[str, tuple[str, ...]]:
         """role -> its columns, of the roles that are not null."""

@@ -16,9 +16,9 @@ from typing import ClassVar, Literal
 from bmx_grid.core.errors import DataMissingError
 from bmx_grid.core.identity import runtime
 from bmx_grid.core.ragged import Labels
-from bmx_grid.datasets.base import Published, published_files
+from bmx_grid.datasets.base import Published, numbered, published_files
 from bmx_grid.datasets.lines import finite, read_lines, rows_of_tags, rows_of_words
-from bmx_grid.datasets.segments import Judgements, SegmentSet, numbered
+from bmx_grid.datasets.segments import Judgements, SegmentSet
 from bmx_grid.words.perturbation import BLANK, Role
 from bmx_grid.words.tags import WordTags
 

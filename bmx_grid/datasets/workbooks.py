@@ -12,16 +12,15 @@ from typing import Any
 from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.core.storage import check_readable
 from bmx_grid.core.wording import counted, first_line, visible
-from bmx_grid.datasets.headers import FIRST_ROWS, check_header
-from bmx_grid.datasets.table_file import SPLIT, Reading, TableFile
+from bmx_grid.datasets.table_file import FIRST_ROWS, SPLIT, Reading, TableFile, header_of
 
 # What reading a damaged workbook may raise: openpyxl checks little. SyntaxError is that of XML.
-DAMAGED = (
+UNREADABLE = (
     *(zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, LookupError, TypeError, AttributeError),
     *(SyntaxError, NotImplementedError, RuntimeError, OverflowError),
 )
 # Of a sheet: a cell far to the right makes a row of thousands of empty ones.
-MOST_CELLS = 50_000_000
+MOST_WORKBOOK_CELLS = 50_000_000
 
 Cells = tuple[Any, ...]
 
@@ -42,7 +41,7 @@ def read_workbook(path: Path, limit: int, reading: Reading) -> TableFile:
         raise ConfigError(
             f"{path}: reading .xlsx requires openpyxl, the extra excel: pip install openpyxl, or save the file as .csv."
         ) from error
-    except DAMAGED as error:
+    except UNREADABLE as error:
         reason = visible(first_line(error)[:200].rstrip("."))
         raise DataError(f"{path}: not a readable workbook ({reason}); save it again, or as .csv.") from error
     if not rows:
@@ -51,8 +50,7 @@ def read_workbook(path: Path, limit: int, reading: Reading) -> TableFile:
     first_rows = []
     for _, cells in rows[:FIRST_ROWS]:
         first_rows.append(["" if value is None else str(value) for value in cells])
-    check_header(first_rows, places, str(path), reading.set_with("skip_rows"))
-    names = first_rows[0]
+    names = header_of(first_rows, places, path, reading)
 
     def column(name: str) -> list[Any]:
         index = names.index(name)
@@ -86,8 +84,8 @@ def _filled_rows(path: Path, skipped: int) -> Iterator[tuple[int, Cells]]:
         n_cells = 0
         for number, cells in enumerate(sheet.iter_rows(values_only=True), start=1):
             n_cells += len(cells)
-            if n_cells > MOST_CELLS:
-                raise DataError(f"{path}: the first sheet has more than {MOST_CELLS:,} cells; {SPLIT}")
+            if n_cells > MOST_WORKBOOK_CELLS:
+                raise DataError(f"{path}: the first sheet has more than {MOST_WORKBOOK_CELLS:,} cells; {SPLIT}")
             is_filled = any(value is not None and str(value).strip() for value in cells)
             if number > skipped and is_filled:
                 yield number, cells

@@ -12,7 +12,6 @@ from typing import Annotated, Any, ClassVar, Literal, get_origin, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.core.identity import Component
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.core.wording import with_interval
@@ -21,9 +20,10 @@ from bmx_grid.explainers.base import Explainer
 from bmx_grid.measures.grid import GridInputs, GridSpec, grid_inputs
 from bmx_grid.measures.resampling import codes, number_of
 from bmx_grid.metrics.base import Metric
+from bmx_grid.words.attributions import AttributionSet
 from bmx_grid.words.perturbation import ROLES, Item, Role
 from bmx_grid.words.segmentation import WHITESPACE, PairWords
-from bmx_grid.words.tags import Rows, WordScores
+from bmx_grid.words.tags import Rows
 
 ColumnKind = Literal["text", "number", "count", "flag"]
 ColumnValues = Mapping[str, Sequence[Any] | NDArray[Any]]
@@ -40,7 +40,7 @@ SettingNames = tuple[str, str, str, str]  # data set, language pair, metric, exp
 @dataclass(frozen=True)
 class Estimate:
     """A value with its 95 % interval, such as a gain; NaN where undefined. A field of a row that is one makes three
-    columns, with _low and _high, and one that is `Measured` the columns low and high.
+    columns, with _low and _high, one that is `Measured` the columns low and high, and one that is `Tested` p as well.
 
     p: two-sided, of 0, by Student's t of the value over its standard error.
     """
@@ -51,7 +51,7 @@ class Estimate:
     p: float = math.nan
 
     @property
-    def established(self) -> bool:
+    def significant(self) -> bool:
         """Whether the interval lies above 0."""
         return self.low > 0
 
@@ -64,6 +64,7 @@ class Estimate:
 
 NOTHING = Estimate()
 Measured = Annotated[Estimate, "what a row is about"]
+Tested = Annotated[Estimate, "what a row is about, with its p value"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,12 +156,9 @@ class Finished(Combination):
 
     scores: float64[N] of the metric alone, and the attributions by role (no roles without an explainer). clusters: N
     labels; segments of one label share a source, a reference or a document, texts also across the language pairs of a
-    data set, and are drawn together. known: what evaluations said of this setting alone as it ended
-    (`Evaluation.of_setting`), by their key. systems: scores of whole systems that exist already, by their names; mostly
-    none.
-    words: by role, what an explanation made elsewhere says of words of its own; mostly none. The attributions in
-    `scores` are of the words that were scored (`words_of`): those in `attributed` for such an explanation, else all
-    words of the texts, as they are segmented.
+    data set, and are drawn together.
+    surface: its grid (`grid_surface.GridOfSetting`), computed as the setting ended; None in a sweep without a grid.
+    segmented: how the texts are segmented.
     others: float64[N] scores of other metrics of the sweep on the same segments, by name, for those that average them.
     boosted: float64[N] boosted scores by the name of their point, as the evaluations before this one declared them
     (`Evaluation.points`); NaN for a segment without one. gains: over the metric alone at these points, in the
@@ -171,10 +169,7 @@ class Finished(Combination):
     clusters: Sequence[str]
     boosted: Mapping[str, Floats] = field(default_factory=dict)
     gains: Mapping[str, Estimate] = field(default_factory=dict)
-    known: Mapping[str, Any] = field(default_factory=dict)
-    systems: Mapping[str, float] = field(default_factory=dict)
-    words: Mapping[Role, WordScores] = field(default_factory=dict)
-    attributed: Mapping[Role, Rows] = field(default_factory=dict)
+    surface: Any = None
     segmented: PairWords = WHITESPACE
     others: Mapping[str, Floats] = field(default_factory=dict)
 
@@ -196,7 +191,7 @@ class Finished(Combination):
     @property
     def worded(self) -> tuple[Role, ...]:
         """The roles of texts that are read or explained, in the order of ROLES: those that `words_of` knows."""
-        return tuple(role for role in ROLES if role in self.metric.reads or role in self.attributed)
+        return tuple(role for role in ROLES if role in self.metric.reads or role in self.scores.attributed)
 
     def words_of(self, role: Role) -> Rows:
         """N rows of the words of a text that attributions belong to.
@@ -215,8 +210,8 @@ class Finished(Combination):
 
     def _rows(self, role: Role) -> Iterable[tuple[str, ...]]:
         # An explanation made elsewhere may say nothing of some words, and was carried to the others.
-        if role in self.attributed:
-            return self.attributed[role]
+        if role in self.scores.attributed:
+            return self.scores.attributed[role]
         return (self.segmented.words(role, item.text(role)) for item in self.items)
 
     def inputs(self, spec: GridSpec) -> GridInputs:
@@ -266,15 +261,12 @@ class Evaluation(Component):
     well where it is a `SettingRow`. A field named as one of NAMES is in its place, for rows that speak of something
     else than their setting.
     SCOPE: the names that settings share which are evaluated together; by default each setting alone.
-    AS_IT_ENDS: whether each setting is evaluated as soon as it ends (`of_setting`), for what is shown and tracked at
-    once.
     QUESTIONS: the modules of questions of the analysis that its tables answer, where the analysis has none of them.
     SECONDS: estimated, per segment on one core, with 1,000 resamples where it has a field `resamples`.
     """
 
     ROWS: ClassVar[Mapping[str, type]]
     SCOPE: ClassVar[tuple[str, ...]] = NAMES
-    AS_IT_ENDS: ClassVar[bool] = False
     QUESTIONS: ClassVar[tuple[str, ...]] = ()
     SECONDS: ClassVar[float] = 0.0
 
@@ -294,10 +286,6 @@ class Evaluation(Component):
 
         Undefined numbers are NaN, and counted. It may run in another process.
         """
-
-    def of_setting(self, setting: Finished) -> Any:
-        """What is said of a setting alone as it ends: its result without what the rest of its scope adds."""
-        return self.of_scope([setting])[0]
 
     def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[Any]:
         """A result for each setting of a sweep, once all have ended; what concerns several scopes is added here.
@@ -368,8 +356,11 @@ def fields_of(row: type) -> dict[str, FieldColumns]:
             continue
         # Labels are stored as texts; what they may be is checked as they are read.
         hint = str if get_origin(hints[name]) is Literal else hints[name]
-        before = "" if hint == Measured else f"{name}_"
-        ends = () if hint in COLUMN_KINDS else (f"{before}low", f"{before}high")
+        ends: tuple[str, ...] = ()
+        if hint in (Measured, Tested):
+            ends = ("low", "high", "p") if hint == Tested else ("low", "high")
+        elif hint not in COLUMN_KINDS:
+            ends = (f"{name}_low", f"{name}_high")
         columns[name] = (hint, (name, *ends))
     return columns
 
@@ -390,7 +381,9 @@ def as_columns(row: type, rows: Sequence[Any] | ColumnValues) -> ColumnValues:
         columns: dict[str, list[Any]] = {name: [] for name in declared}
         for name, (hint, names) in fields_of(row).items():
             for row_object in rows:
-                cells = _cells(getattr(row_object, name), hint)
+                value = getattr(row_object, name)
+                # None is an estimate that is not known.
+                cells = (value,) if hint in COLUMN_KINDS else astuple(value or NOTHING)[: len(names)]
                 for column, cell in zip(names, cells, strict=True):
                     columns[column].append(cell)
         return columns
@@ -400,11 +393,3 @@ def as_columns(row: type, rows: Sequence[Any] | ColumnValues) -> ColumnValues:
     if len({len(column) for column in rows.values()}) > 1:
         raise ValueError(f"columns of {row.__name__} differ in length.")
     return rows
-
-
-def _cells(value: Any, hint: Any) -> tuple[Any, ...]:
-    """The values of a field's columns; None is an estimate that is not known."""
-    if hint in COLUMN_KINDS:
-        return (value,)
-    # Value and ends; p has no column.
-    return astuple(value or NOTHING)[:3]

@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from bmx_grid.boosts.base import Boost, Fit
+from bmx_grid.boosts.base import Fit
 from bmx_grid.boosts.controls import fit_average, fit_curve, fit_length
 from bmx_grid.boosts.power_mean_grid import AtPoint, PowerMeanGrid
 from bmx_grid.core.ragged import Floats
-from bmx_grid.evaluations.beside import shared_metrics
-from bmx_grid.evaluations.boost_evidence import (
-    COMBINED,
-    CROSS_FITTED,
-    CURVE,
-    FIXED,
-    LENGTH,
-    PUBLISHED,
-    HeldOutScores,
-    placebo_name,
-)
+from bmx_grid.evaluations.boost_evidence import COMBINED, CROSS_FITTED, CURVE, FIXED, LENGTH, PUBLISHED, placebo_name
 from bmx_grid.evaluations.boost_inputs import Boosts, Member
 from bmx_grid.evaluations.held_out import chosen, cross_fitted
 from bmx_grid.measures.correlation import Kind
-from bmx_grid.measures.grid import GridSpec, Point, nearest_point
+from bmx_grid.measures.grid import Point, nearest_point
 
 
 class Choice(NamedTuple):
@@ -39,8 +28,13 @@ class Choice(NamedTuple):
 
 
 def choices_of(boosts: Boosts, members: Sequence[Member]) -> list[Choice]:
-    """The boosts of which something is chosen, and the placebos beside them: `length`, `curve`, and reassigned ones."""
-    choices = []
+    """The boosts of which something is chosen, and the placebos beside them: `length`, `curve`, and reassigned ones.
+
+    None for a metric alone, which has no attributions to boost with.
+    """
+    choices: list[Choice] = []
+    if members[0].setting.explainer is None:
+        return choices
     for name, boost in boosts.items():
         if boost.fixed is not None:
             continue
@@ -51,92 +45,79 @@ def choices_of(boosts: Boosts, members: Sequence[Member]) -> list[Choice]:
             choices.append(Choice(placebo_name(name, draw), boost.fit, features_of_draw))
     roles = members[0].setting.worded
     log_words = [member.log_words for member in members]
-    length = Choice(LENGTH, partial(fit_length, roles), log_words)
-    curve = Choice(CURVE, fit_curve, log_words)
-    return [*choices, length, curve]
+    choices.append(Choice(LENGTH, partial(fit_length, roles), log_words))
+    choices.append(Choice(CURVE, fit_curve, log_words))
+    return choices
 
 
 def average_of(members: Sequence[Member]) -> Choice | None:
-    """The average of several metrics, with the scores of the others as features; None without a shared metric."""
-    names, scores_of_members = shared_metrics(members)
-    # An average needs scores of all metrics on all judged segments.
+    """The average of the metric and others that score every judged segment, whose scores are its features.
+
+    None without such a metric.
+    """
+    shared: set[str] = set(members[0].setting.others)
+    for member in members:
+        for name, scores in member.setting.others.items():
+            if not np.isfinite(scores[member.used]).all():
+                shared.discard(name)
+        shared &= member.setting.others.keys()
+    names = tuple(sorted(shared))
     if not names:
         return None
-    return Choice(COMBINED, partial(fit_average, names), scores_of_members)
+    features = []
+    for member in members:
+        columns = [member.setting.others[name][member.used] for name in names]
+        features.append(np.column_stack(columns))
+    return Choice(COMBINED, partial(fit_average, names), features)
 
 
-def without_choice(boosts: Boosts, published: Point | None, member: Member) -> HeldOutScores:
-    """The scores of recipes, and of the power mean at the published point of the explainer, where it has one."""
-    held_out: HeldOutScores = {}
-    for name, features in member.features.items():
-        boost = boosts[name]
-        fitted = boost.fixed
-        point = FIXED
-        # Other shifts are not the paper's, and so have no published point.
-        if isinstance(boost, PowerMeanGrid) and boost.shift == "paper" and published is not None:
-            fitted = _at_published(boost, published)
-            point = PUBLISHED
-        if fitted is not None:
-            held_out[name, point] = fitted.scores(member.base, features)
-    return held_out
+def hold_out_elsewhere(kind: Kind, choices: Sequence[Choice], members: Sequence[Member], point: str) -> None:
+    """Add to the held-out scores of each member, at `point`, those of what is best on the members that choose for it.
 
-
-def _at_published(boost: PowerMeanGrid, published: Point) -> AtPoint | None:
-    """The boost at the grid point that stands for a published one; None where that is outside its grid."""
-    spec = boost.spec
-    place = nearest_point(spec.p, spec.w, published.p, published.w)
-    if place is None:
-        return None
-    row, column = place
-    # Its features are the means with each p: the row is the place of the feature.
-    return AtPoint(w=spec.w[column], p=spec.p[row], column=row)
-
-
-def chosen_by_others(
-    kind: Kind, choices: Sequence[Choice], members: Sequence[Member], point: str
-) -> list[HeldOutScores]:
-    """For each member the scores of what is best on the members that choose for it, at `point`."""
-    scores_of_members: list[HeldOutScores] = [{} for _ in members]
+    Chosen for all members or for none: a mean over language pairs is of one question.
+    """
     for choice in choices:
         features = [columns for columns in choice.features if columns is not None]
-        # Chosen for all members or for none: a mean over language pairs is of one question.
         if len(features) < len(members):
             continue
-        for member, columns, scores in zip(members, features, scores_of_members, strict=True):
+        for member, columns in zip(members, features, strict=True):
             selection = []
             for other, rows in member.choosing.items():
                 selection.append((members[other], features[other], rows))
-            if selection:
+            key = choice.name, point
+            if selection and key in member.declared:
+                member.held_out[key] = member.declared[key]
+            elif selection:
                 fitted = chosen(kind, choice.fit, selection)
-                scores[choice.name, point] = fitted.scores(member.base, columns)
-    return scores_of_members
+                member.held_out[key] = fitted.scores(member.base, columns)
 
 
-def add_cross_fitted(
-    kind: Kind, choices: Sequence[Choice], members: Sequence[Member], scores_of_members: Sequence[HeldOutScores]
-) -> None:
-    """Add to the scores of each member those of what is best on its other folds."""
+def hold_out_unchosen(boosts: Boosts, published: Point | None, member: Member) -> None:
+    """Add the scores of recipes, and of the power mean at the published point of the explainer, where it has one."""
+    for name, features in member.features.items():
+        boost = boosts[name]
+        fitted = boost.fixed
+        key = name, FIXED
+        # Other shifts are not the paper's, and so have no published point.
+        if isinstance(boost, PowerMeanGrid) and boost.shift == "paper" and published is not None:
+            key = name, PUBLISHED
+            spec = boost.spec
+            place = nearest_point(spec.p, spec.w, published.p, published.w)
+            # A point outside the grid has no scores. Features are the means with each p.
+            fitted = None if place is None else AtPoint(spec.w[place[1]], spec.p[place[0]], place[0])
+        if fitted is not None and key in member.declared:
+            member.held_out[key] = member.declared[key]
+        elif fitted is not None:
+            member.held_out[key] = fitted.scores(member.base, features)
+
+
+def hold_out_folds(kind: Kind, choices: Sequence[Choice], members: Sequence[Member]) -> None:
+    """Add the scores of what is best on the other folds of each member."""
     for choice in choices:
-        for member, features, scores in zip(members, choice.features, scores_of_members, strict=True):
-            # A boost that cannot be made has no row of scores.
-            if features is not None:
-                scores[choice.name, CROSS_FITTED] = cross_fitted(kind, choice.fit, member, features)
-
-
-def is_of_grid(boost: Boost, spec: GridSpec) -> bool:
-    """Whether a boost is the one whose points a grid declares."""
-    if not isinstance(boost, PowerMeanGrid) or boost.shift != "paper":
-        return False
-    return replace(boost.spec, correlation=spec.correlation) == spec
-
-
-def use_points_of_grid(boosts: Boosts, spec: GridSpec, member: Member, held_out: HeldOutScores) -> None:
-    """Replace the scores of the grid's own boost by those that the grid declared: they differ by rounding.
-
-    A gain at such a point is then the same number in every table.
-    """
-    for point, scores in member.setting.boosted.items():
-        for name, boost in boosts.items():
-            declared = scores[member.used]
-            if (name, point) in held_out and is_of_grid(boost, spec) and np.isfinite(declared).all():
-                held_out[name, point] = declared
+        key = choice.name, CROSS_FITTED
+        for member, features in zip(members, choice.features, strict=True):
+            if key in member.declared:
+                member.held_out[key] = member.declared[key]
+            # A boost that cannot be made has no scores.
+            elif features is not None:
+                member.held_out[key] = cross_fitted(kind, choice.fit, member, features)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bmx_grid.core.ragged import Floats
-from bmx_grid.evaluations.base import NOTHING, Estimate, Measured, SettingNames, SettingRow
+from bmx_grid.evaluations.base import NOTHING, Estimate, SettingNames, SettingRow, Tested
 from bmx_grid.evaluations.gain_estimates import (
     METRIC,
     Contrasts,
@@ -20,8 +20,7 @@ from bmx_grid.evaluations.gain_estimates import (
     p_of,
 )
 from bmx_grid.evaluations.held_out import FEWEST_SOURCES, Rated
-from bmx_grid.measures.correlation import Kind
-from bmx_grid.measures.kernel_ridge import Nuisance
+from bmx_grid.measures.correlation import Coefficient
 from bmx_grid.measures.pairwise import PairedSources
 from bmx_grid.measures.partial_correlation import partial_correlations
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, cluster_mean, codes, number_of, seeded_draws
@@ -63,6 +62,8 @@ class BoostRow(SettingRow):
     """One row of boosts.parquet: what a boost gains over the metric at a point, on a data set and language pair.
 
     Or, against something else than the metric, its partial correlation with the human scores (`SCORE_AND_TEXT`).
+    p: two-sided, of no gain, by Student's t of the gain over the spread of its resamples, and uncorrected: those of the
+    verdicts are corrected.
     explained: the share of the variance of human scores that is predicted by what a partial correlation is given.
     The interval is that of the bootstrap of a pair's clusters; of several pairs that of `over_pairs`.
     human: the human score that judges, "" for the primary one. n, clusters: segments that it rests on, and clusters of
@@ -77,7 +78,7 @@ class BoostRow(SettingRow):
     boost: str
     against: str
     point: str
-    gain: Measured
+    gain: Tested
     pairs: int
     n: int
     clusters: int
@@ -92,7 +93,7 @@ class BoostRow(SettingRow):
 
 
 def contrasts(
-    kind: Kind,
+    kind: Coefficient,
     rated: Rated,
     held_out: HeldOutScores,
     seed: int,
@@ -111,36 +112,24 @@ def contrasts(
     if statistic == "pdp":
         paired = PairedSources.of(kind, rated.human, rated.items, rated.clusters)
         sources = paired if len(paired.first) >= FEWEST_SOURCES else None
-    # One set of columns for all contrasts: each correlation is computed once per resample.
-    differences = Contrasts(kind=kind, statistic=statistic, gold=gold, human=rated.human, sources=sources)
-    base = differences.add(rated.base)
-    for (boost, point), scores in held_out.items():
-        place = differences.add(scores)
-        differences.terms[boost, METRIC, point, gold] = {place: 1.0, base: -1.0}
-    judged = {key: scores for key, scores in held_out.items() if key not in not_judged}
-    _add_partial(differences, rated, rated.nuisance, judged, SCORE_AND_TEXT, seed)
+    scores_by_key = {(boost, METRIC, point, gold): scores for (boost, point), scores in held_out.items()}
+    differences = Contrasts(kind, statistic, rated.base, rated.human, scores_by_key, sources)
+    given = {SCORE_AND_TEXT: rated.nuisance}
     if metrics is not None:
-        # The average of metrics is made of what it would be given.
-        boosts_alone = {key: scores for key, scores in judged.items() if key[0] != COMBINED}
-        nuisance = replace(rated.nuisance, metrics=metrics)
-        _add_partial(differences, rated, nuisance, boosts_alone, METRICS, seed)
+        given[METRICS] = replace(rated.nuisance, metrics=metrics)
+    for against, nuisance in given.items():
+        judged = {}
+        for (boost, point), scores in held_out.items():
+            # Placebos are made of the nuisance, and the average of metrics of what it would be given.
+            is_made_of_it = boost in PLACEBOS or original_of(boost) is not None
+            is_made_of_it |= against == METRICS and boost == COMBINED
+            if (boost, point) not in not_judged and not is_made_of_it and np.isfinite(scores).all():
+                judged[boost, against, point, gold] = scores
+        if judged and len(rated.human):
+            columns = np.column_stack(list(judged.values()))
+            found = partial_correlations(kind, nuisance, rated.human, columns, rated.clusters, seed)
+            differences.partial.update(zip(judged, found, strict=True))
     return differences
-
-
-def _add_partial(
-    differences: Contrasts, rated: Rated, nuisance: Nuisance, held_out: HeldOutScores, given: str, seed: int
-) -> None:
-    """Add the partial correlations of boosts; none of placebos, which are made of the nuisance."""
-    judged = {}
-    for (boost, point), scores in held_out.items():
-        if boost not in PLACEBOS and original_of(boost) is None and np.isfinite(scores).all():
-            judged[boost, given, point, differences.gold] = scores
-    if not (judged and len(rated.human)):
-        return
-    columns = np.column_stack(list(judged.values()))
-    kind = differences.kind
-    found = partial_correlations(kind, nuisance, rated.human, columns, rated.clusters, seed)
-    differences.partial.update(zip(judged, found, strict=True))
 
 
 def lines_of(setting: SettingNames, rated: Rated, differences: Contrasts, resamples: int, seed: int) -> list[BoostRow]:
@@ -164,28 +153,20 @@ def joint_samples(pairs: Sequence[tuple[Rated, Contrasts]], resamples: int, seed
     of them. A pair without a defined contrast is left out of a mean, as a resample is in which a pair has none.
     """
     sizes = [len(rated.clusters) for rated, _ in pairs]
-    clusters_in_turn = np.concatenate([rated.clusters for rated, _ in pairs])
-    clusters_of_all = codes(clusters_in_turn)
-    ends = np.cumsum(sizes)
-    clusters_of_pairs = np.split(clusters_of_all, ends[:-1])
+    clusters_of_all = codes(np.concatenate([rated.clusters for rated, _ in pairs]))
     n_clusters = number_of(clusters_of_all)
     if n_clusters < FEWEST_CLUSTERS:
         return {}
-    # Blocks are as large as the largest pair allows: the same blocks, and so the same draws, in all.
-    widest = max(sizes)
     by_key: dict[Key, list[Floats]] = {}
-    for clusters, (_, differences) in zip(clusters_of_pairs, pairs, strict=True):
-        # The same seed in every pair: each draw is one draw of clusters, read in all of them.
-        draws = seeded_draws(n_clusters, resamples, seed, widest)
+    for clusters, (_, differences) in zip(np.split(clusters_of_all, np.cumsum(sizes)[:-1]), pairs, strict=True):
+        # The same seed, and blocks as large as the largest pair allows: each draw is read in all pairs.
+        draws = seeded_draws(n_clusters, resamples, seed, max(sizes))
         times: Iterator[Floats] = (drawn[clusters] for drawn in draws)
         defined = differences.values()
         for key, samples in differences.under(times).items():
             if math.isfinite(defined[key]):
                 by_key.setdefault(key, []).append(samples)
-    means = {}
-    for key, samples_of_pairs in by_key.items():
-        means[key] = np.mean(samples_of_pairs, axis=0)
-    return means
+    return {key: np.mean(samples_of_pairs, axis=0) for key, samples_of_pairs in by_key.items()}
 
 
 def over_scope(
@@ -209,21 +190,14 @@ def over_scope(
         if key in joint:
             mean = float(np.mean(values))
             drawn = estimate(mean, joint[key], clusters)
-        boost, against, point, human = key
-        row = BoostRow(
+        row = replace(
+            of_pairs[0],
             dataset=dataset,
             language_pair=language_pair,
-            metric=of_pairs[0].metric,
-            explainer=of_pairs[0].explainer,
-            boost=boost,
-            against=against,
-            point=point,
             gain=over_pairs(values, drawn),
             pairs=len(of_pairs),
             n=sum(line.n for line in of_pairs),
             clusters=clusters,
-            human=human,
-            beside=of_pairs[0].beside,
             explained=float(np.mean([line.explained for line in of_pairs])),
         )
         joined.append(row)

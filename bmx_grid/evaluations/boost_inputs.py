@@ -10,13 +10,14 @@ import numpy as np
 
 from bmx_grid.boosts.base import Boost
 from bmx_grid.boosts.feature_mix import FeatureMix
+from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
 from bmx_grid.boosts.recipe import Fixed, Identity
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.evaluations.base import Finished
+from bmx_grid.evaluations.boost_evidence import BoostRow, HeldOutScores
 from bmx_grid.evaluations.held_out import (
     Rated,
-    folds_of,
     free_of_each,
     nuisance_of,
     rated_of,
@@ -25,10 +26,11 @@ from bmx_grid.evaluations.held_out import (
 )
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.measures.grid import GridSpec, words_of
-from bmx_grid.measures.nuisance import NO_DONOR, log_words
+from bmx_grid.measures.nuisance import NO_DONOR
 from bmx_grid.measures.ordered import without_rounding
 from bmx_grid.measures.resampling import codes
 from bmx_grid.words.perturbation import ROLES
+from bmx_grid.words.segmentation import log_words
 
 Boosts = Mapping[str, Boost]  # by name
 
@@ -37,15 +39,22 @@ Boosts = Mapping[str, Boost]  # by name
 class Member(Rated):
     """The segments of a setting that some boosts can be made on, and are judged on.
 
-    setting: where they are from; features: float64[n, k] of each of these boosts; donors: int64[n] for each draw, which
-    segment each gets its attributions from, none where a segment has no other cluster to get them from; choosing: for
-    each member that chooses for this one, by its number, bool[n] which of its segments do.
+    setting: where they are from; features: float64[n, k] of each of these boosts; declared: float64[n] scores of the
+    grid's own boost at the points that it declares, by both: they are not chosen again.
+    donors: int64[n] for each draw, which segment each gets its attributions from, none where a segment has no other
+    cluster to get them from; choosing: for each member that chooses for this one, by its number, bool[n] which of its
+    segments do.
+    held_out: float64[n] scores that others chose, by boost and point; rows: what boosts reach. Both are filled as they
+    become known.
     """
 
     setting: Finished
     features: Mapping[str, Floats]
+    declared: Mapping[tuple[str, str], Floats]
     donors: tuple[Ints, ...]
     choosing: Mapping[int, Flags] = field(default_factory=dict)
+    held_out: HeldOutScores = field(default_factory=dict)
+    rows: list[BoostRow] = field(default_factory=list)
 
     def reassigned(self, name: str, boost: Boost) -> list[Floats]:
         """The features of a boost with the attributions of other segments, of each draw."""
@@ -68,18 +77,17 @@ def linked(
 ) -> list[Member]:
     """Copies of the members, with one code for a cluster in all of them, and with the others that choose for each.
 
+    They have no held-out scores yet, and share the rows.
+
     labels: of each member the clusters of all its N segments. origins: of each member the name of its language pair,
     or of its data set. Members of another origin choose, on their segments whose clusters are not shared, where the
     correlation of the metric is defined on these.
     """
-    labels_of_used = []
-    for member, labels_of_member in zip(members, labels, strict=True):
-        labels_of_all = np.asarray(labels_of_member, dtype=np.str_)
-        labels_of_used.append(labels_of_all[member.used])
+    named = zip(members, labels, strict=True)
+    used = [np.asarray(labels_of_all, dtype=np.str_)[member.used] for member, labels_of_all in named]
     # Coded together and split again, so that a shared cluster has one code in all members.
-    codes_of_all = codes(np.concatenate(labels_of_used))
-    ends = np.cumsum([len(used) for used in labels_of_used])
-    clusters = np.split(codes_of_all, ends[:-1])
+    ends = np.cumsum(list(map(len, used)))
+    clusters = np.split(codes(np.concatenate(used)), ends[:-1])
     joined = []
     for place, free in enumerate(free_of_each(labels)):
         choosing = {}
@@ -88,10 +96,9 @@ def linked(
                 continue
             chooser = members[other]
             rows = is_free[chooser.used]
-            correlation = correlate(kind, chooser.base[rows], chooser.human[rows])
-            if math.isfinite(correlation):
+            if math.isfinite(correlate(kind, chooser.base[rows], chooser.human[rows])):
                 choosing[other] = rows
-        member = replace(members[place], clusters=clusters[place], choosing=choosing)
+        member = replace(members[place], clusters=clusters[place], choosing=choosing, held_out={})
         joined.append(member)
     return joined
 
@@ -107,24 +114,17 @@ def judged_by(kind: Kind, member: Member, gold: str, fold_seed: int) -> tuple[Ra
     rows = np.isfinite(human)
     if gold in ("", judgements.primary):
         return member, rows
-    used = member.used.copy()
-    used[member.used] = rows
-    base = member.base[rows]
-    human = human[rows]
-    clusters = member.clusters[rows]
-    # Folds need codes without gaps; the clusters keep theirs, which other language pairs share.
-    cluster_codes = codes(clusters)
-    rated = Rated(
-        base=base,
-        human=human,
-        log_words=member.log_words[rows],
-        clusters=clusters,
-        items=member.items[rows],
-        nuisance=member.nuisance.take(np.flatnonzero(rows)),
-        fold_of=folds_of(kind, base, human, cluster_codes, fold_seed),
-        used=used,
-    )
-    return rated, rows
+    arrays = (member.base, human, member.log_words, member.clusters, member.nuisance)
+    rated = rated_of(kind, *arrays, rows, fold_seed, member.items)
+    # Clusters keep their codes, which other language pairs share.
+    return replace(rated, clusters=member.clusters[rows]), rows
+
+
+def is_of_grid(boost: Boost | None, spec: GridSpec) -> bool:
+    """Whether a boost is the one whose points a grid declares."""
+    if not isinstance(boost, PowerMeanGrid) or boost.shift != "paper":
+        return False
+    return replace(boost.spec, correlation=spec.correlation) == spec
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,8 +137,8 @@ class Material:
 
     setting: Finished
     rated: Flags
-    features: Mapping[str, Floats] = field(default_factory=dict)
-    lacking: Mapping[str, str] = field(default_factory=dict)
+    features: Mapping[str, Floats]
+    lacking: Mapping[str, str]
 
     def segments_of(self, name: str) -> Flags:
         """bool[N] which rated segments a boost can be made on; all of them if it cannot be made."""
@@ -153,9 +153,20 @@ def material_of(setting: Finished, boosts: Boosts) -> Material:
     Raises DataError where a boost cannot be made of the attributions at all.
     """
     rated = np.isfinite(setting.segments.human_scores) & np.isfinite(setting.scores.base_scores)
-    if setting.explainer is None:
-        return Material(setting, rated)
-    features, lacking = _features(setting, boosts, rated)
+    features = {}
+    lacking = {}
+    scores = setting.scores
+    for name, boost in boosts.items() if setting.explainer is not None else ():
+        reason = _differs(boost, setting)
+        if reason:
+            lacking[name] = reason
+            continue
+        columns = boost.features(scores.ground_truth, scores.hypothesis)
+        complete = np.isfinite(columns).all(axis=1)
+        if (complete & rated).any():
+            features[name] = columns
+        else:
+            lacking[name] = _lacks_side(name, boost, setting) if rated.any() else "no segment is rated"
     return Material(setting, rated, features, lacking)
 
 
@@ -185,7 +196,20 @@ def member_of(material: Material, boosts: Boosts, spec: GridSpec, *, fold_seed: 
     used = material.rated
     for name in boosts:
         used = used & material.segments_of(name)
-    features = _picked(material.features, boosts)
+    features = {}
+    declared = {}
+    for name, boost in boosts.items():
+        if name not in material.features:
+            continue
+        columns = material.features[name]
+        columns = columns if used.all() else columns[used]
+        # As in the grid, rounding creates no order.
+        features[name] = columns if kind == "pearson" else without_rounding(columns)
+        if not is_of_grid(boost, spec):
+            continue
+        for point, scores in setting.boosted.items():
+            if np.isfinite(scores[used]).all():
+                declared[name, point] = scores[used]
     segments = setting.segments
     log_words_of_texts = log_words(*[setting.word_counts(role) for role in setting.worded])
     nuisance = nuisance_of(
@@ -197,7 +221,14 @@ def member_of(material: Material, boosts: Boosts, spec: GridSpec, *, fold_seed: 
         clusters=labels,
         strata=strata_of(segments.segments, labels, used),
     )
-    rated = rated_of(
+    drawn: tuple[Ints, ...] = ()
+    if features and draws:
+        attributed = words_of(spec.side, setting.scores.ground_truth, setting.scores.hypothesis)
+        drawn = reassignments(attributed.lengths[used], codes(labels[used]), draws, seed)
+        # In one cluster no segment has another one to get attributions from.
+        if any((donor == NO_DONOR).any() for donor in drawn):
+            drawn = ()
+    member: Member = rated_of(
         kind=kind,
         base=setting.scores.base_scores,
         human=segments.human_scores,
@@ -207,53 +238,13 @@ def member_of(material: Material, boosts: Boosts, spec: GridSpec, *, fold_seed: 
         nuisance=nuisance,
         used=used,
         seed=fold_seed,
+        kind_of=Member,
+        setting=setting,
+        features=features,
+        declared=declared,
+        donors=drawn,
     )
-    drawn: tuple[Ints, ...] = ()
-    if features and draws:
-        attributed = words_of(spec.side, setting.scores.ground_truth, setting.scores.hypothesis)
-        drawn = reassignments(attributed.lengths[used], rated.clusters, draws, seed)
-        # In one cluster no segment has another one to get attributions from.
-        if any((donor == NO_DONOR).any() for donor in drawn):
-            drawn = ()
-    return Member(**vars(rated), setting=setting, features=_judged(kind, features, used), donors=drawn)
-
-
-def _picked(features: Mapping[str, Floats], boosts: Boosts) -> dict[str, Floats]:
-    """The features of these boosts."""
-    return {name: columns for name, columns in features.items() if name in boosts}
-
-
-def _judged(kind: Kind, features: Mapping[str, Floats], used: Flags) -> dict[str, Floats]:
-    """float64[n, k] features of the judged segments, of those of all N."""
-    judged = {}
-    for name, columns in features.items():
-        judged_columns = columns if used.all() else columns[used]
-        # As in the grid, rounding creates no order.
-        if kind != "pearson":
-            judged_columns = without_rounding(judged_columns)
-        judged[name] = judged_columns
-    return judged
-
-
-def _features(setting: Finished, boosts: Boosts, rated: Flags) -> tuple[dict[str, Floats], dict[str, str]]:
-    """The features float64[N, k] of boosts that can be made, and why others cannot, by name."""
-    features = {}
-    lacking = {}
-    scores = setting.scores
-    for name, boost in boosts.items():
-        reason = _differs(boost, setting)
-        if reason:
-            lacking[name] = reason
-            continue
-        columns = boost.features(scores.ground_truth, scores.hypothesis)
-        complete = np.isfinite(columns).all(axis=1)
-        if (complete & rated).any():
-            features[name] = columns
-        elif rated.any():
-            lacking[name] = _lacks_side(name, boost, setting)
-        else:
-            lacking[name] = "no segment is rated"
-    return features, lacking
+    return member
 
 
 def _lacks_side(name: str, boost: Boost, setting: Finished) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
@@ -13,15 +12,13 @@ from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Floats
 from bmx_grid.datasets.segments import SegmentSet, clusters
 from bmx_grid.evaluations.base import OF_SETS, ColumnValues, Each, Estimate, Finished, grouped, here
-from bmx_grid.evaluations.beside import named_levels, other_metrics, with_best
 from bmx_grid.evaluations.boost_choices import (
-    add_cross_fitted,
+    Choice,
     average_of,
     choices_of,
-    chosen_by_others,
-    is_of_grid,
-    use_points_of_grid,
-    without_choice,
+    hold_out_elsewhere,
+    hold_out_folds,
+    hold_out_unchosen,
 )
 from bmx_grid.evaluations.boost_evidence import (
     CROSS_FITTED,
@@ -29,7 +26,6 @@ from bmx_grid.evaluations.boost_evidence import (
     FIXED,
     OTHER_DATASETS,
     BoostRow,
-    HeldOutScores,
     contrasts,
     joint_samples,
     lines_of,
@@ -38,14 +34,22 @@ from bmx_grid.evaluations.boost_inputs import (
     Material,
     Member,
     boosts_by_segments,
+    is_of_grid,
     judged_by,
     linked,
     material_of,
     member_of,
 )
-from bmx_grid.evaluations.boost_recipes import best_gains, recipe_fields, with_verdicts
-from bmx_grid.evaluations.boost_results import TAKEN, BoostsOfSetting
-from bmx_grid.evaluations.boost_scopes import DATASET, add_scopes
+from bmx_grid.evaluations.boost_results import (
+    DATASET,
+    TAKEN,
+    BoostsOfSetting,
+    add_scopes,
+    best_gains,
+    recipe_fields,
+    told,
+    with_verdicts,
+)
 from bmx_grid.evaluations.gain_estimates import METRIC, Contrasts, GainStatistic, Key
 from bmx_grid.evaluations.grid_options import CELLS_PER_SECOND, OnGrid
 from bmx_grid.evaluations.held_out import FOLDS, Rated
@@ -57,8 +61,6 @@ RESAMPLED_PER_SECOND = 1e7  # segments x resamples, of one score
 LEARNER_SECONDS = 4.0  # of what score and length tell jointly, of 2,000 segments
 
 T = TypeVar("T")
-# By human score, of each setting of a data set: its judged segments, and what boosts gain on them.
-Differences = dict[str, list[tuple[Rated, Contrasts]]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +94,7 @@ class BoostEvaluation(OnGrid):
     scores that a data set does not have.
     """
 
-    VERSION: ClassVar[int] = 8  # verdicts by partial correlations, extrapolated; each boost has segments of its own
+    VERSION: ClassVar[int] = 9  # gains with their p; verdicts by partial correlations, extrapolated
     SCOPE: ClassVar[tuple[str, ...]] = OF_SETS
     ROWS: ClassVar[Mapping[str, type]] = {"boosts": BoostRow, "verdicts": Verdict}
 
@@ -139,12 +141,9 @@ class BoostEvaluation(OnGrid):
     def cost(self, n_segments: int) -> float:
         n_boosts = len(self.boosts)
         # All segments and every fold choose, with the attributions as they are and with each draw of others.
-        n_fits = n_boosts * (1 + self.draws) * (FOLDS + 1)
-        fits = n_fits * max(n_segments / 560, 0.1)
-        n_powers = len(self.grid.spec.p)
-        means = n_powers * n_segments * n_boosts
-        n_scores = 2 * n_boosts * (3 + self.draws)
-        resampled = n_scores * n_segments * self.resamples
+        fits = n_boosts * (1 + self.draws) * (FOLDS + 1) * max(n_segments / 560, 0.1)
+        means = len(self.grid.spec.p) * n_segments * n_boosts
+        resampled = 2 * n_boosts * (3 + self.draws) * n_segments * self.resamples
         size = n_segments / 2000
         learned = LEARNER_SECONDS * min(size, 1) ** 2 * max(size, 1)
         seconds = fits / FITS_PER_SECOND
@@ -154,23 +153,15 @@ class BoostEvaluation(OnGrid):
 
     def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[BoostsOfSetting]:
         """What boosts reach where others choose, with verdicts that are corrected over all that answer one question."""
-        with_others = []
-        for setting in settings:
-            with_others.append(replace(setting, others=other_metrics(setting, settings)))
-        results = super().evaluate(with_others, each)
+        with_others = [replace(setting, others=other_metrics(setting, settings)) for setting in settings]
+        results: list[BoostsOfSetting] = super().evaluate(with_others, each)
         # The correction knows how many verdicts there are only when all scopes have ended.
-        family: list[Verdict] = []
-        for result in results:
-            family += [row for row in result.verdicts if row.point != NOT_JUDGED]
+        family = [row for result in results for row in result.verdicts if row.point != NOT_JUDGED]
         verdicts = iter(judged(family, self.smallest_gain))
         for result in results:
-            for place, row in enumerate(result.verdicts):
-                if row.point != NOT_JUDGED:
-                    result.verdicts[place] = next(verdicts)
+            result.verdicts[:] = [row if row.point == NOT_JUDGED else next(verdicts) for row in result.verdicts]
         for places in grouped(settings, OF_SETS):
-            rows: list[Verdict] = []
-            for place in places:
-                rows += results[place].verdicts
+            rows = [row for place in places for row in results[place].verdicts]
             first = results[places[0]]
             first.chosen[:] = with_verdicts(first.chosen, rows)
         return results
@@ -186,11 +177,6 @@ class BoostEvaluation(OnGrid):
     @property
     def _kind(self) -> Kind:
         return self.grid.correlation
-
-    @property
-    def _golds(self) -> tuple[str, ...]:
-        """The human scores that judge; "" for the primary one of each data set, whatever its name."""
-        return self.human or ("",)
 
     def of_scope(self, settings: Sequence[Finished]) -> list[BoostsOfSetting]:
         """What boosts, and the average of metrics, reach where other folds, language pairs and data sets choose.
@@ -220,171 +206,126 @@ class BoostEvaluation(OnGrid):
 
     def _of_materials(self, materials: Sequence[Material]) -> list[BoostsOfSetting]:
         """What boosts that are judged on the same segments reach, and what stands beside them."""
-        # Filled in by the steps below, each of which knows a part of the settings.
-        results = [BoostsOfSetting() for _ in materials]
+        kind = self._kind
         settings = [material.setting for material in materials]
-        explained = settings[0].explainer is not None
         drawn: Any = {"fold_seed": self.grid.seed, "draws": self.draws, "seed": self.seed}
         members = [member_of(material, self.boosts, self.grid.spec, **drawn) for material in materials]
+        results = [BoostsOfSetting(boosts=member.rows) for member in members]
         by_dataset = grouped(settings, DATASET)
+        is_only = len(by_dataset) == 1
         samples: list[dict[Key, Floats]] = []
         for places in by_dataset:
-            members_of_dataset = _picked(members, places)
-            results_of_dataset = _picked(results, places)
-            is_only = len(by_dataset) == 1
-            differences = self._of_dataset(members_of_dataset, results_of_dataset, is_only)
-            # One setting alone has no means over language pairs.
-            joint = {}
-            if len(settings) > 1:
-                joint = self._joint(differences)
-            samples.append(joint)
-        if explained:
+            samples.append(self._of_dataset(_picked(members, places), _picked(results, places), is_only))
+        if settings[0].explainer is not None:
             # Clusters anew, over all data sets: what one shares with another must not choose for it.
-            sets = [setting.segments for setting in settings]
-            labels = [labels_of_set.tolist() for labels_of_set in clusters(sets)]
-            datasets = [setting.segments.dataset for setting in settings]
-            together = linked(self._kind, members, labels, datasets)
-            if len(by_dataset) > 1:
-                self._across_datasets(together, results, by_dataset, samples)
-            recipes = recipe_fields(self._kind, self.boosts, together)
-            results[0].chosen.extend(recipes)
-        add_scopes(members, [result.boosts for result in results], samples)
-        self._ask_verdicts(members, results)
+            labels = [labels_of_set.tolist() for labels_of_set in clusters([setting.segments for setting in settings])]
+            together = linked(kind, members, labels, [setting.segments.dataset for setting in settings])
+            if not is_only:
+                hold_out_elsewhere(kind, choices_of(self.boosts, together), together, OTHER_DATASETS)
+                for places, samples_of_dataset in zip(by_dataset, samples, strict=True):
+                    samples_of_dataset |= self._add_lines(_picked(together, places), _picked(results, places))
+            results[0].chosen.extend(recipe_fields(kind, self.boosts, together))
+        add_scopes(members, samples)
+        best = [best_gains(kind, self.boosts, member) for member in members]
+        for result in results:
+            for row in asked(result.boosts, self.boosts):
+                result.verdicts.append(told(row, settings, best))
         return results
 
-    def _of_dataset(self, members: Sequence[Member], results: Sequence[BoostsOfSetting], is_only: bool) -> Differences:
+    def _of_dataset(
+        self, members: Sequence[Member], results: Sequence[BoostsOfSetting], is_only: bool
+    ) -> dict[Key, Floats]:
         """Add what is chosen on other folds and language pairs of a data set, and what needs no choice.
 
-        is_only: whether the sweep has no other data set.
+        is_only: whether the sweep has no other data set. Returns as `_add_lines`.
         """
         kind = self._kind
         settings = [member.setting for member in members]
         labels = [setting.clusters for setting in settings]
-        language_pairs = [setting.segments.language_pair for setting in settings]
-        members = linked(kind, members, labels, language_pairs)
-        choices = []
-        # A metric alone has no attributions to boost with.
-        if settings[0].explainer is not None:
-            choices = choices_of(self.boosts, members)
+        members = linked(kind, members, labels, [setting.segments.language_pair for setting in settings])
+        choices = choices_of(self.boosts, members)
         average = average_of(members)
-        metrics: Sequence[Floats | None] = [None] * len(members)
         if average is not None:
             choices.append(average)
-            metrics = average.features
-        held_out = chosen_by_others(kind, choices, members, ELSEWHERE)
-        for member, scores in zip(members, held_out, strict=True):
-            published = self.grid.fixed.get(member.setting.explainer_name)
-            scores.update(without_choice(self.boosts, published, member))
-        add_cross_fitted(kind, choices, members, held_out)
-        for member, scores in zip(members, held_out, strict=True):
-            use_points_of_grid(self.boosts, self.grid.spec, member, scores)
-        for member, scores, result in zip(members, held_out, results, strict=True):
+        hold_out_elsewhere(kind, choices, members, ELSEWHERE)
+        for member in members:
+            hold_out_unchosen(self.boosts, self.grid.fixed.get(member.setting.explainer_name), member)
+        hold_out_folds(kind, choices, members)
+        for member, result in zip(members, results, strict=True):
             # The last that is there is shown: chosen furthest away.
             for point in (FIXED, CROSS_FITTED, ELSEWHERE):
                 for name in self.boosts:
-                    if (name, point) in scores:
-                        result.scores[name] = member.on_all(scores[name, point])
+                    if (name, point) in member.held_out:
+                        result.scores[name] = member.on_all(member.held_out[name, point])
         # What other folds chose has no verdict if other language pairs chose for all, on every data set.
         not_judged = set()
-        for name, point in held_out[0]:
-            if is_only and point == ELSEWHERE and all((name, ELSEWHERE) in scores for scores in held_out):
+        for name, point in members[0].held_out if is_only else ():
+            if point == ELSEWHERE and all((name, ELSEWHERE) in member.held_out for member in members):
                 not_judged.add((name, CROSS_FITTED))
-        return self._add_lines(members, results, held_out, metrics, not_judged)
-
-    def _across_datasets(
-        self,
-        members: Sequence[Member],
-        results: Sequence[BoostsOfSetting],
-        by_dataset: Sequence[Sequence[int]],
-        samples: Sequence[dict[Key, Floats]],
-    ) -> None:
-        """Add what is chosen on the other data sets, and its resamples to those of each data set."""
-        choices = choices_of(self.boosts, members)
-        held_out = chosen_by_others(self._kind, choices, members, OTHER_DATASETS)
-        for places, samples_of_dataset in zip(by_dataset, samples, strict=True):
-            members_of_dataset = _picked(members, places)
-            results_of_dataset = _picked(results, places)
-            scores = _picked(held_out, places)
-            no_metrics = [None] * len(places)
-            differences = self._add_lines(members_of_dataset, results_of_dataset, scores, no_metrics)
-            samples_of_dataset |= self._joint(differences)
+        alone = is_only and len(members) == 1
+        return self._add_lines(members, results, average, not_judged, alone)
 
     def _add_lines(
         self,
         members: Sequence[Member],
         results: Sequence[BoostsOfSetting],
-        held_out: Sequence[HeldOutScores],
-        metrics: Sequence[Floats | None],
+        average: Choice | None = None,
         not_judged: Set[tuple[str, str]] = frozenset(),
-    ) -> Differences:
-        """Add to the results the gains of held-out scores in each language pair of a data set.
+        alone: bool = False,
+    ) -> dict[Key, Floats]:
+        """Add the gains of held-out scores in each language pair of a data set; resamples of their means over pairs.
 
-        metrics: float64[n, m] scores of m other metrics of each member, which partial correlations are given as well;
-        None if there are none. not_judged: see `contrasts`. Returns what the gains are of, for means over the pairs.
+        average: whose other metrics partial correlations are given as well. not_judged: see `contrasts`. alone: a
+        language pair that is the only one of the sweep has no means.
         """
         kind = self._kind
-        differences: Differences = {}
-        for member, scores, other_scores, result in zip(members, held_out, metrics, results, strict=True):
-            names = member.setting.names
-            for gold in self._golds:
+        differences: dict[str, list[tuple[Rated, Contrasts]]] = {}
+        for place, (member, result) in enumerate(zip(members, results, strict=True)):
+            # "" is the primary human score of each data set, whatever its name.
+            for gold in self.human or ("",):
                 # A further human score may rate fewer of the segments.
                 rated, rows = judged_by(kind, member, gold, self.grid.seed)
-                scores_of_rated: HeldOutScores = {}
-                for key, values in scores.items():
-                    scores_of_rated[key] = values[rows]
-                metrics_of_rated = None
-                if other_scores is not None:
-                    metrics_of_rated = other_scores[rows]
+                metrics = None if average is None else average.features[place]
                 gains = contrasts(
                     kind=kind,
                     rated=rated,
-                    held_out=scores_of_rated,
+                    held_out={key: scores[rows] for key, scores in member.held_out.items()},
                     seed=self.seed,
-                    metrics=metrics_of_rated,
+                    metrics=None if metrics is None else metrics[rows],
                     statistic=self.statistic,
                     gold=gold,
                     not_judged=not_judged,
                 )
-                lines = lines_of(names, rated, gains, self.resamples, self.seed)
-                result.boosts.extend(lines)
-                # The grid knows pooled correlations with the primary human score only.
-                if self.statistic == "pooled" and gold in ("", member.setting.segments.judgements.primary):
-                    result.gains.update(self._gains_at_points(member, lines))
                 differences.setdefault(gold, []).append((rated, gains))
-        return differences
-
-    def _gains_at_points(self, member: Member, lines: Sequence[BoostRow]) -> dict[str, Estimate]:
-        """The gains over the metric alone at the points that the grid declares, where its own boost is judged."""
-        gains = {}
-        for line in lines:
-            at_point = line.against == METRIC and line.point in member.setting.boosted
-            boost = self.boosts.get(line.boost)
-            if at_point and boost is not None and is_of_grid(boost, self.grid.spec):
-                gains[line.point] = line.gain
-        return gains
-
-    def _joint(self, differences: Differences) -> dict[Key, Floats]:
-        """Resamples of the means over the language pairs of a data set, judged by each human score."""
+                lines = lines_of(member.setting.names, rated, gains, self.resamples, self.seed)
+                member.rows.extend(lines)
+                # The grid knows pooled correlations with the primary human score only.
+                if self.statistic != "pooled" or gold not in ("", member.setting.segments.judgements.primary):
+                    continue
+                for line in lines:
+                    at_point = line.against == METRIC and line.point in member.setting.boosted
+                    if at_point and is_of_grid(self.boosts.get(line.boost), self.grid.spec):
+                        result.gains[line.point] = line.gain
         samples: dict[Key, Floats] = {}
-        for of_pairs in differences.values():
+        for of_pairs in differences.values() if not alone else ():
             samples |= joint_samples(of_pairs, self.resamples, self.seed)
         return samples
 
-    def _ask_verdicts(self, members: Sequence[Member], results: Sequence[BoostsOfSetting]) -> None:
-        """Add to each result the evidence for its verdicts."""
-        settings = [member.setting for member in members]
-        best = [best_gains(self._kind, self.boosts, member) for member in members]
-        metrics: set[str] = set()
-        for setting in settings:
-            metrics.update(setting.others)
-        names_of_metrics = ", ".join(sorted(metrics))
-        for result in results:
-            for row in asked(result.boosts, self.boosts):
-                verdict = replace(with_best(row, settings, best), named=named_levels(row, settings))
-                # Metrics are named only where a gain over them is known.
-                if math.isfinite(row.over_metrics.value):
-                    verdict = replace(verdict, metrics=names_of_metrics)
-                result.verdicts.append(verdict)
+
+def other_metrics(setting: Finished, settings: Sequence[Finished]) -> dict[str, Floats]:
+    """float64[N] scores of the other metrics of a sweep on the same segments, by name; placebos and people are none."""
+    scores = {}
+    n_segments = len(setting.segments)
+    for other in settings:
+        name = other.metric_name
+        if other.pair != setting.pair or name == setting.metric_name:
+            continue
+        # Scores of other metrics are read row by row: they must be of the same segments.
+        if len(other.segments) != n_segments:
+            continue
+        if not (other.metric.is_placebo or other.metric.is_human):
+            scores[name] = other.scores.base_scores
+    return scores
 
 
 def _picked(values: Sequence[T], places: Sequence[int]) -> list[T]:

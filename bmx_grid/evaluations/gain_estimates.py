@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.evaluations.base import Estimate
-from bmx_grid.measures.correlation import Kind, correlate
+from bmx_grid.measures.correlation import Coefficient, correlate
 from bmx_grid.measures.correlations_of_resamples import weighted_correlations
 from bmx_grid.measures.pairwise import PairedSources
 from bmx_grid.measures.partial_correlation import PartialCorrelation
@@ -24,85 +24,61 @@ GainStatistic = Literal["pooled", "pdp"]
 
 @dataclass(frozen=True, eq=False)
 class Contrasts:
-    """Sums of weighted correlations of n segments' scores with their human scores, such as differences.
+    """What n segments' scores gain over base scores in the correlation with the human scores.
 
-    statistic: the correlation over all segments, or that of the pairs of translations of one source (PDP). gold: the
-    name of the human score. columns: float64[n] each; terms: for each key the weight of each of its columns, by place.
-    sources: the pairs of translations of one source, for PDP. partial: partial correlations, by key: no differences,
-    but estimated from the same draws, by the influence of each segment.
+    statistic: the correlation over all segments, or that of the pairs of translations of one source (PDP). base,
+    human: float64[n]; scores: by key, float64[n] each. sources: the pairs of translations of one source, for PDP.
+    partial: partial correlations, by key: no gains, but estimated from the same draws, by the influence of each
+    segment.
     """
 
-    kind: Kind
+    kind: Coefficient
     statistic: GainStatistic
-    gold: str
+    base: Floats
     human: Floats
-    columns: list[Floats] = field(default_factory=list)
-    terms: dict[Key, dict[int, float]] = field(default_factory=dict)
+    scores: Mapping[Key, Floats]
     sources: PairedSources | None = None
     partial: dict[Key, PartialCorrelation] = field(default_factory=dict)
 
-    def add(self, scores: Floats) -> int:
-        """The place of a column."""
-        self.columns.append(scores)
-        return len(self.columns) - 1
-
     def values(self) -> dict[Key, float]:
-        """The differences on the segments as they are; NaN where one is undefined."""
-        once = np.ones((len(self.human), 1))
+        """The gains on the segments as they are; NaN where one is undefined."""
+        columns = [self.base, *self.scores.values()]
         if self.statistic == "pdp":
-            columns = self._stacked()
-            reached = self._of_pairs(columns, once)
+            once = np.ones((len(self.human), 1))
+            reached = self._of_pairs(np.column_stack(columns), once)[:, 0]
         else:
-            reached = np.full((len(self.columns), 1), math.nan)
-            for place, column in enumerate(self.columns):
+            reached = np.full(len(columns), math.nan)
+            for place, column in enumerate(columns):
                 if np.isfinite(column).all():
                     reached[place] = correlate(self.kind, column, self.human)
-        differences = self._differences(reached)
-        values = {key: float(values[0]) for key, values in differences.items()}
-        for key, correlation in self.partial.items():
-            values[key] = correlation.value
-        return values
+        gains = reached[1:] - reached[0]
+        values = dict(zip(self.scores, gains.tolist(), strict=True))
+        return values | {key: correlation.value for key, correlation in self.partial.items()}
 
     def under(self, times: Iterable[Floats]) -> dict[Key, Floats]:
-        """float64[R] the differences under blocks float64[n, R'] of how often a segment counts."""
-        blocks: dict[Key, list[Floats]] = {}
-        columns = self._stacked()
+        """float64[R] the gains under blocks float64[n, R'] of how often a segment counts."""
+        columns = np.column_stack([self.base, *self.scores.values()])
+        blocks = []
         for weights in times:
             if self.statistic == "pdp":
                 reached = self._of_pairs(columns, weights)
             else:
                 reached = weighted_correlations(self.kind, columns, self.human, weights)
-            for key, values in self._differences(reached).items():
-                blocks.setdefault(key, []).append(values)
-            for key, correlation in self.partial.items():
+            gains = list(reached[1:] - reached[0])
+            for correlation in self.partial.values():
                 moved = correlation.influence @ weights / len(weights)
                 # A sum of influences may leave the range of a correlation.
-                blocks.setdefault(key, []).append(np.clip(correlation.value + moved, -1.0, 1.0))
-        samples = {}
-        for key, parts in blocks.items():
-            samples[key] = np.concatenate(parts)
-        return samples
-
-    def _stacked(self) -> Floats:
-        """float64[n, K] the columns."""
-        # `column_stack` cannot make an array of no columns.
-        no_columns = np.empty((len(self.human), 0))
-        return np.column_stack([no_columns, *self.columns])
+                gains.append(np.clip(correlation.value + moved, -1.0, 1.0))
+            blocks.append(gains)
+        keys = [*self.scores, *self.partial]
+        samples = [np.concatenate(parts) for parts in zip(*blocks, strict=True)]
+        return dict(zip(keys, samples, strict=True))
 
     def _of_pairs(self, columns: Floats, times: Floats) -> Floats:
         """float64[K, R] PDP of float64[n, K] columns; NaN without enough sources. times: float64[n, R]."""
         if self.sources is None:
             return np.full((columns.shape[1], times.shape[1]), math.nan)
         return self.sources.correlations(columns, times[self.sources.first])
-
-    def _differences(self, reached: Floats) -> dict[Key, Floats]:
-        """float64[R] of each key from float64[K, R] correlations of the columns."""
-        values: dict[Key, Floats] = {}
-        for key, weight_of_column in self.terms.items():
-            places = list(weight_of_column)
-            weights = np.array(list(weight_of_column.values()))
-            values[key] = weights @ reached[places]
-        return values
 
 
 def estimate_gains(differences: Contrasts, clusters: Ints, resamples: int, seed: int) -> dict[Key, Estimate]:
@@ -125,7 +101,7 @@ def estimate_gains(differences: Contrasts, clusters: Ints, resamples: int, seed:
 
 
 def estimate_gain(
-    kind: Kind,
+    kind: Coefficient,
     base: Floats,
     boosted: Floats,
     human: Floats,
@@ -138,10 +114,8 @@ def estimate_gain(
     clusters: int64[N], for the interval (`estimate_gains`); none without them.
     """
     used = np.isfinite(human) & np.isfinite(base) & np.isfinite(boosted)
-    differences = Contrasts(kind=kind, statistic="pooled", gold="", human=human[used])
-    place = differences.add(boosted[used])
-    alone = differences.add(base[used])
-    differences.terms["", METRIC, "", ""] = {place: 1.0, alone: -1.0}
+    scores = {("", METRIC, "", ""): boosted[used]}
+    differences = Contrasts(kind, "pooled", base[used], human[used], scores)
     units = np.zeros(len(human), dtype=np.int64) if clusters is None else clusters
     (gain,) = estimate_gains(differences, units[used], resamples, seed).values()
     return gain

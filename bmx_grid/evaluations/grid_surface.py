@@ -9,13 +9,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from bmx_grid.boosts.power_mean_grid import scores_at
 from bmx_grid.core.ragged import Flags, Floats, row_minimum
 from bmx_grid.evaluations.base import OF_PAIRS, ColumnValues, Evaluation, Finished, SettingRow
 from bmx_grid.evaluations.gain_estimates import estimate_gain
 from bmx_grid.evaluations.grid_options import CELLS_PER_SECOND, GridOptions
 from bmx_grid.evaluations.held_out import FOLDS, free_of_each
 from bmx_grid.measures.correlation import correlate, point_that_gains
-from bmx_grid.measures.grid import GridInputs, GridResult, GridSpec, boosted_scores, grid_of, nearest_point
+from bmx_grid.measures.grid import GridInputs, GridResult, GridSpec, grid_of, nearest_point
 from bmx_grid.measures.grid_resampling import GridSample, cross_fit
 
 
@@ -70,33 +71,29 @@ class GridOfSetting:
     @property
     def published(self) -> PointRow:
         """What the published point reaches; NaN where there is none."""
-        for row in self.points:
-            if row.point == "published":
-                return row
-        return NO_POINT
+        return next((row for row in self.points if row.point == "published"), NO_POINT)
 
 
 @dataclass(frozen=True, kw_only=True)
 class GridEvaluation(GridOptions, Evaluation):
     """Correlations of s1 = w * s0 + (1 - w) * M_p with the human scores, for every p and w; fields as of `GridOptions`.
 
-    The surface of a setting is computed as it ends, so that it can be shown and tracked at once.
+    The surface of a setting is a step of its own (`surface`), computed as the setting ends, so that it can be shown and
+    tracked at once.
     """
 
     VERSION: ClassVar[int] = 2  # a point has the correlation of its scores, the metric alone one at every p
     SCOPE: ClassVar[tuple[str, ...]] = OF_PAIRS
     ROWS: ClassVar[Mapping[str, type]] = {"grid": GridRow, "points": PointRow}
-    AS_IT_ENDS: ClassVar[bool] = True
 
     @property
     def reads_ground_truth(self) -> bool:
         return self.side == "both"
 
     def cost(self, n_segments: int) -> float:
-        n_points = len(self.spec.p) * len(self.spec.w)
-        return n_segments * n_points / CELLS_PER_SECOND
+        return n_segments * len(self.spec.p) * len(self.spec.w) / CELLS_PER_SECOND
 
-    def of_setting(self, setting: Finished) -> GridOfSetting:
+    def surface(self, setting: Finished) -> GridOfSetting:
         """The grid of a setting alone. Raises DataError when attributions are too large to be shifted."""
         spec = self.spec
         base = setting.scores.base_scores
@@ -106,19 +103,19 @@ class GridEvaluation(GridOptions, Evaluation):
             return GridOfSetting(spec, grid, shifted)
         inputs = setting.inputs(spec)
         grid = grid_of(spec, inputs)
-        published = self.fixed.get(setting.explainer_name)
-        place = None
-        if published is not None:
-            place = nearest_point(spec.p, spec.w, published.p, published.w)
         boosted: dict[str, Floats] = {}
         points: list[PointRow] = []
+        published = self.fixed.get(setting.explainer_name)
+        place = None if published is None else nearest_point(spec.p, spec.w, published.p, published.w)
         # A published point outside the grid has no row.
         if place is not None:
             w = spec.w[place[1]]
             p = spec.p[place[0]]
-            boosted["published"] = scores_at(spec, setting, w, p)
+            boosted["published"] = scores_of_point(spec, setting, w, p)
             points.append(point_row("published", spec, setting, w, p, boosted["published"]))
-        boosted["cross_fitted"] = cross_fitted_points(spec, setting, inputs, self.seed)
+        # Folds are of whole clusters; the scores of their points are brought to the scale of the metric alone.
+        boosted["cross_fitted"] = np.full(len(base), np.nan)
+        boosted["cross_fitted"][inputs.used] = cross_fit(sample_of(spec, setting, inputs), FOLDS, self.seed)
         # Powers need positive numbers: a text with others was shifted, which the table of scores tells.
         shifted |= row_minimum(setting.scores.hypothesis) <= 0
         if spec.side != "hypothesis":
@@ -127,13 +124,7 @@ class GridEvaluation(GridOptions, Evaluation):
 
     def of_scope(self, settings: Sequence[Finished]) -> list[GridOfSetting]:
         """The grids, with the points that were chosen on the other language pairs."""
-        results = []
-        for setting in settings:
-            # Mostly it was computed as the setting ended (AS_IT_ENDS).
-            result = setting.known.get(self.key)
-            if result is None:
-                result = self.of_setting(setting)
-            results.append(result)
+        results = [setting.surface or self.surface(setting) for setting in settings]
         for place, (row, scores) in chosen_elsewhere(self.spec, settings).items():
             result = results[place]
             boosted = {**result.boosted, row.point: scores}
@@ -180,25 +171,10 @@ def sample_of(spec: GridSpec, setting: Finished, inputs: GridInputs) -> GridSamp
     )
 
 
-def scores_at(spec: GridSpec, setting: Finished, w: float, p: float) -> Floats:
-    """float64[N] boosted scores of a setting at (w, p); with w = 1 those of the metric alone, whatever p is."""
+def scores_of_point(spec: GridSpec, setting: Finished, w: float, p: float) -> Floats:
+    """float64[N] boosted scores of a setting at (w, p)."""
     scores = setting.scores
-    base = scores.base_scores
-    if w == 1:
-        return base
-    return boosted_scores(spec.aggregation, spec.side, p, w, base, scores.ground_truth, scores.hypothesis)
-
-
-def cross_fitted_points(spec: GridSpec, setting: Finished, inputs: GridInputs, seed: int) -> Floats:
-    """float64[N] each segment at the point that is best on the other folds: ten of whole clusters, drawn from the seed.
-
-    Points differ in the scale of their scores: all are brought to that of the metric alone
-    (`grid_resampling.cross_fit`).
-    """
-    boosted = np.full(len(inputs.used), np.nan)
-    sample = sample_of(spec, setting, inputs)
-    boosted[inputs.used] = cross_fit(sample, FOLDS, seed)
-    return boosted
+    return scores_at(spec, p, w, scores.base_scores, scores.ground_truth, scores.hypothesis)
 
 
 def chosen_elsewhere(spec: GridSpec, settings: Sequence[Finished]) -> dict[int, tuple[PointRow, Floats]]:
@@ -235,22 +211,19 @@ def chosen_elsewhere(spec: GridSpec, settings: Sequence[Finished]) -> dict[int, 
             w = spec.w[best[1]]
             p = spec.p[best[0]]
         setting = settings[place]
-        boosted = scores_at(spec, setting, w, p)
+        boosted = scores_of_point(spec, setting, w, p)
         chosen[place] = point_row("elsewhere", spec, setting, w, p, boosted), boosted
     return chosen
 
 
 def point_row(point: str, spec: GridSpec, setting: Finished, w: float, p: float, boosted: Floats) -> PointRow:
     """What a point that was not chosen on a setting reaches on it, where its float64[N] scores are `boosted`."""
-    kind = spec.correlation
-    human = setting.segments.human_scores
-    base = setting.scores.base_scores
-    gain = estimate_gain(kind, base, boosted, human).value
     # Both correlations are of the same segments: their difference is no difference of samples.
-    used = np.isfinite(human) & np.isfinite(base) & np.isfinite(boosted)
-    human = human[used]
-    baseline = correlate(kind, base[used], human)
-    correlation = correlate(kind, boosted[used], human)
+    rows = np.array([setting.scores.base_scores, boosted, setting.segments.human_scores])
+    base, scores, human = rows[:, np.isfinite(rows).all(axis=0)]
+    baseline = correlate(spec.correlation, base, human)
+    correlation = correlate(spec.correlation, scores, human)
+    gain = estimate_gain(spec.correlation, base, scores, human).value
     return PointRow(point, w, p, baseline, correlation, gain)
 
 

@@ -14,16 +14,17 @@ from bmx_grid.boosts.base import Fit, Fitted, Part
 from bmx_grid.core.identity import digest
 from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.datasets.segments import Segment
-from bmx_grid.measures.correlation import Kind, correlate
+from bmx_grid.measures.correlation import Coefficient, Kind, correlate
 from bmx_grid.measures.grid_resampling import FOLDS_PLACE, to_scale
 from bmx_grid.measures.kernel_ridge import Nuisance, standardise
 from bmx_grid.measures.nuisance import donors
-from bmx_grid.measures.nuisance import log_words as log_words_of
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, dealt, number_of
-from bmx_grid.words.statistics import text_statistics
+from bmx_grid.words.segmentation import log_words as log_words_of
+from bmx_grid.words.segmentation import text_statistics
 
 FOLDS = 10
 REASSIGNED_PLACE = 2  # in the seed
+KEPT_TEXT_CELLS = 2**23  # texts x statistics that are kept: 64 MiB
 TIED_DIGITS = 9  # of score and lengths; closer ones are equal
 # Outputs are compared within sources if so many sources have several, which are at least this share of the segments;
 # within documents if most segments share theirs.
@@ -52,7 +53,7 @@ class Rated:
 
 
 def rated_of(
-    kind: Kind,
+    kind: Coefficient,
     base: Floats,
     human: Floats,
     log_words: Floats,
@@ -61,14 +62,17 @@ def rated_of(
     used: Flags,
     seed: int,
     items: NDArray[Any] | None = None,
-) -> Rated:
+    kind_of: Any = Rated,
+    **more: Any,
+) -> Any:
     """The segments where bool[N] `used` is true, of arrays of N; labels of clusters and items.
 
-    seed: of folds, which are dealt among the same segments. items: each segment its own if None.
+    seed: of folds, which are dealt among the same segments. items: each segment its own if None. kind_of: a class of
+    `Rated`, and more: its further fields.
     """
     clusters_of_used = codes(clusters[used])
     items = np.arange(len(base)) if items is None else items
-    return Rated(
+    return kind_of(
         base=base[used],
         human=human[used],
         log_words=log_words[used],
@@ -77,6 +81,7 @@ def rated_of(
         nuisance=nuisance.take(np.flatnonzero(used)),
         fold_of=folds_of(kind, base[used], human[used], clusters_of_used, seed),
         used=used,
+        **more,
     )
 
 
@@ -106,13 +111,27 @@ def nuisance_of(
     # Rounding must not decide which of two equal inputs is larger.
     core = np.round(np.column_stack(inputs), TIED_DIGITS)
     cluster_codes = codes(clusters)
-    statistics = [text_statistics(rows, cluster_codes) for rows in (*texts, *unread)]
+    statistics = [_statistics_of(rows, cluster_codes) for rows in (*texts, *unread)]
     for rows in unread:
         statistics.append(log_words_of(np.array([len(words) for words in rows])))
     # `column_stack` cannot make an array of no columns.
     columns = np.column_stack([np.empty((len(base), 0)), *statistics])
     group_codes = tuple(codes(names) for names in groups if has_groups(names))
     return Nuisance(core, columns, group_codes, strata)
+
+
+_kept_statistics: dict[str, Floats] = {}
+
+
+def _statistics_of(rows: Sequence[Sequence[str]], clusters: Ints) -> Floats:
+    """`text_statistics`; those of the last texts are kept, for the metrics, explainers and boosts that follow."""
+    key = digest([ascii(rows), clusters.tolist()])
+    if key not in _kept_statistics:
+        _kept_statistics[key] = text_statistics(rows, clusters)
+        # Dictionaries keep their order: the oldest goes first, but never the newest.
+        while len(_kept_statistics) > 1 and sum(kept.size for kept in _kept_statistics.values()) > KEPT_TEXT_CELLS:
+            del _kept_statistics[next(iter(_kept_statistics))]
+    return _kept_statistics[key]
 
 
 def has_groups(names: NDArray[Any]) -> bool:
@@ -144,7 +163,7 @@ def strata_of(segments: Sequence[Segment], clusters: NDArray[Any], used: Flags) 
     return None
 
 
-def folds_of(kind: Kind, base: Floats, human: Floats, unit: Ints, seed: int) -> Ints:
+def folds_of(kind: Coefficient, base: Floats, human: Floats, unit: Ints, seed: int) -> Ints:
     """int64[n] which of ten folds each segment is in, those of the grid; 0 where nothing is cross-fitted."""
     if number_of(unit) < FEWEST_CLUSTERS or math.isnan(correlate(kind, base, human)):
         return np.zeros(len(base), dtype=np.int64)
@@ -158,16 +177,12 @@ def free_of_each(clusters: Sequence[Sequence[str]]) -> list[dict[int, Flags]]:
     clusters: N labels of each language pair.
     """
     labels = [np.asarray(names, dtype=np.str_) for names in clusters]
-    # Each name once: `isin` sorts what it looks for.
-    known = [list(set(names)) for names in clusters]
-    free = []
-    for place, names in enumerate(known):
-        free_of_names = {}
-        for other, labels_of_other in enumerate(labels):
-            if other != place:
-                shared = np.isin(labels_of_other, names)
-                free_of_names[other] = ~shared
-        free.append(free_of_names)
+    free: list[dict[int, Flags]] = []
+    for names in clusters:
+        # Each name once: `isin` sorts what it looks for.
+        known = list(set(names))
+        place = len(free)
+        free.append({other: ~np.isin(labels[other], known) for other in range(len(labels)) if other != place})
     return free
 
 

@@ -43,7 +43,7 @@ class SystemLevel:
     names: of S systems. scores, human: float64[S] by the metric, turned so that higher is better, and by people; the
     metric's as `kind` says, "corpus" or "mean". n_segments: int64[S] that system scores are made of: those with a
     score, and rated where segments are rated; n_clusters: of these. drawn: as for `segment_correlations`; without it
-    there are no intervals.
+    there are no intervals. wanted: the statistics of rows.
     """
 
     def __init__(
@@ -53,6 +53,7 @@ class SystemLevel:
         human_name: str,
         drawn: Mapping[str, Any] = MappingProxyType({"resamples": 0, "seed": 0}),
         system_score: SystemScoring = "auto",
+        wanted: Sequence[Statistic] = OF_SYSTEMS,
     ) -> None:
         judgements = setting.segments.judgements
         segment_codes = setting.codes
@@ -61,12 +62,13 @@ class SystemLevel:
         self.names = segment_codes.names
         self._codes = segment_codes
         self._drawn = drawn
+        self._wanted = wanted
         self._published = list[Weighted]()
         scores = setting.points[point]
         human = judgements.scores[human_name]
         self._of_segments = scores, human
         published = judgements.systems.get(human_name)
-        system_file = setting.systems if point == BASE else {}
+        system_file = setting.scores.systems if point == BASE else {}
         has_scores = bool(np.isfinite(scores).any())
         systems_only = bool(system_file) and not has_scores
         # Where people scored whole systems, no segment needs a rating of its own.
@@ -151,7 +153,7 @@ class SystemLevel:
                 note=note,
             )
 
-        for statistic in OF_SYSTEMS:
+        for statistic in self._wanted:
             # Scores are turned so that higher is better: correlations get their sign back, agreements have none.
             sign = 1.0 if statistic == "pairwise_accuracy" else self.direction
             ends = self.interval(self.samples[statistic])
@@ -167,15 +169,12 @@ class SystemLevel:
     @functools.cached_property
     def values(self) -> Mapping[Statistic, float]:
         """Each statistic, of scores turned so that higher is better."""
-        values = {}
-        for statistic in OF_SYSTEMS:
-            values[statistic] = system_statistic(statistic, self.scores, self.human)
-        return values
+        return {statistic: system_statistic(statistic, self.scores, self.human) for statistic in self._wanted}
 
     @functools.cached_property
     def samples(self) -> Mapping[Statistic, Floats]:
         """float64[B] the same over resampled systems and clusters."""
-        return self._samples_of(OF_SYSTEMS)
+        return self._samples_of(self._wanted)
 
     def _samples_of(self, statistics: Sequence[Statistic]) -> dict[Statistic, Floats]:
         return system_samples(statistics, self._turned, self._human, len(self.names), self.n_clusters, **self._drawn)
@@ -353,15 +352,12 @@ class LevelsEvaluation(Evaluation):
     def _of_segments(self, setting: Finished, human_name: str) -> Mapping[str, list[CorrelationRow]]:
         """The rows of each point; none for a judgement of systems only."""
         judgements = setting.segments.judgements
-        of_systems = judgements.systems.get(human_name) is not None
-        rated = np.isfinite(judgements.scores[human_name])
-        if of_systems and not rated.any():
+        if human_name in judgements.systems and not np.isfinite(judgements.scores[human_name]).any():
             return {}
         # Points with scores of the same segments share their resamples.
         alike: dict[bytes, list[str]] = {}
         for point, scores in setting.points.items():
-            scored = np.isfinite(scores).tobytes()
-            alike.setdefault(scored, []).append(point)
+            alike.setdefault(np.isfinite(scores).tobytes(), []).append(point)
         rows: dict[str, list[CorrelationRow]] = {}
         for points in alike.values():
             columns = np.column_stack([setting.points[point] for point in points])

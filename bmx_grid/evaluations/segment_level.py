@@ -12,12 +12,12 @@ import numpy as np
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.evaluations.base import Estimate, Finished
 from bmx_grid.evaluations.level_rows import CorrelationRow
-from bmx_grid.measures.correlation import Kind as Correlation
+from bmx_grid.measures.correlation import Coefficient
 from bmx_grid.measures.grouped import acc_eq_of_halves, grouped_acc_eq, grouped_correlations
 from bmx_grid.measures.pairwise import pairwise_correlations
 from bmx_grid.measures.resampling import number_of
 
-CORRELATIONS: tuple[Correlation, ...] = ("pearson", "spearman", "kendall")
+CORRELATIONS: tuple[Coefficient, ...] = ("pearson", "spearman", "kendall")
 PDP = "pdp"  # Pearson's r of the differences between outputs for one source
 GROUPINGS = ("none", "item", "system", "document")
 
@@ -29,10 +29,11 @@ def segment_correlations(
     human_name: str,
     drawn: Mapping[str, Any],
     wanted: Sequence[str] = GROUPINGS,
+    statistics: Sequence[Coefficient] = CORRELATIONS,
 ) -> list[list[CorrelationRow]]:
     """The rows of each column of float64[n, K] scores of K points, of segments with the wanted groupings.
 
-    drawn: `resamples` of intervals, and the `seed` of all draws.
+    drawn: `resamples` of intervals, and the `seed` of all draws. statistics: the correlations.
     """
     human = setting.segments.judgements.scores[human_name]
     rows_of_points: list[list[CorrelationRow]] = [[] for _ in points]
@@ -45,7 +46,7 @@ def segment_correlations(
         n_systems = _n_systems(setting, columns, human)
         arrays = (human, groups, setting.codes.clusters)
         # Within documents only tau-b is asked for.
-        kinds: Any = ["kendall"] if grouping == "document" else CORRELATIONS
+        kinds: Any = ["kendall"] if grouping == "document" else statistics
         correlations = grouped_correlations(kinds, columns, *arrays, **drawn)
         for point, rows, by_kind in zip(points, rows_of_points, correlations, strict=True):
             for kind, measured in by_kind.items():

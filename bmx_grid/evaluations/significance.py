@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
@@ -33,27 +32,24 @@ from bmx_grid.evaluations.compared_scores import (
     UNITS,
     compared,
     compared_scores,
+    compared_systems,
     gain_at,
     levels_of,
-    turned,
+    scores_at_level,
     unit_of,
 )
 from bmx_grid.evaluations.grid_options import OnGrid
 from bmx_grid.evaluations.grid_surface import sample_of
 from bmx_grid.measures.agreement_tests import AgreementStatistic, Scores
-from bmx_grid.measures.correlation import Kind as Correlation
-from bmx_grid.measures.correlation import correlate
+from bmx_grid.measures.correlation import Coefficient, correlate
+from bmx_grid.measures.correlations_of_resamples import Unit
 from bmx_grid.measures.grid_resampling import selection_adjusted
-from bmx_grid.measures.multiple_tests import benjamini_hochberg, holm
+from bmx_grid.measures.multiple_tests import LEVEL, benjamini_hochberg, holm, seed_of_repeats, select_repeats
 from bmx_grid.measures.paired_tests import Comparison, williams
 
-ComparedBy = Literal[Correlation, AgreementStatistic]
+ComparedBy = Literal[Coefficient, AgreementStatistic]
 Test = Literal["williams", "perm_both", "perm_inputs", "perm_systems", "bootstrap"]
 ALONE = "none"  # the explainer of rows that compare metrics
-NEAR = 10  # p values up to so many times the smallest are looked at again in a large family
-ENOUGH = 4  # times the resamples that a family needs to show one difference
-MOST_REPEATED = 200_000
-LEVEL = 0.05  # of the tests that part the ranks of metrics, and of corrected p values
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,8 +107,9 @@ class SignificanceEvaluation(OnGrid):
 
     The unit that is swapped and drawn is the cluster (perm_inputs): segments that share a source or a reference;
     perm_systems and perm_both ask about other systems, and have intervals of their own. Metrics are compared at
-    system level as well, by their systems' scores: whole systems are swapped (perm_systems, whatever permutation test
-    is asked for) and drawn (bootstrap), and the column `clusters` counts systems. Metrics and points are compared with
+    system level as well, by their systems' scores. unit: what every permutation test swaps there, and the bootstrap
+    draws: "systems" (perm_systems), and the column `clusters` counts systems; "inputs" (perm_inputs) or "both"
+    (perm_both), after which systems' means of segment scores are made anew. Metrics and points are compared with
     placebos (`Metric.is_placebo`) in families of their own, placebos not with each other. Permutation tests are those
     of Deutsch, Dror & Roth (2021) with p = (k + 1) / (resamples + 1), Williams' test that of Graham & Baldwin (2014).
     The best point of a grid of Pearson's r is tested against the distribution of the maximum over the whole grid.
@@ -129,6 +126,7 @@ class SignificanceEvaluation(OnGrid):
     statistics: tuple[ComparedBy, ...] = identity(("pearson",))
     resamples: int = identity(1000, least=40, most=MOST_RESAMPLES)
     seed: int = identity(0)
+    unit: Unit = identity("systems", later=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -148,23 +146,17 @@ class SignificanceEvaluation(OnGrid):
     def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[Result]:
         """With p values by family."""
         results = super().evaluate(settings, each)
-        rows = []
-        places = []  # of the setting of each row
-        for place, result in enumerate(results):
-            rows += result["tests"]
-            places += [place] * len(result["tests"])
         # Families span the sweep: their sizes are known when all settings have ended.
-        refined = self._refined(settings, places, rows)
-        corrected = iter(adjusted(refined))
+        of_rows = [setting for setting, result in zip(settings, results, strict=True) for _ in result["tests"]]
+        rows = itertools.chain.from_iterable(result["tests"] for result in results)
+        corrected = iter(adjusted(self._refined(settings, of_rows, list(rows))))
         for result in results:
             result["tests"] = [next(corrected) for _ in result["tests"]]
         return results
 
     def of_scope(self, settings: Sequence[Finished]) -> list[Result]:
         """The tests of the points and grids of a language pair, and those of its metrics with their ranks."""
-        results: list[Result] = []
-        for setting in settings:
-            results.append({"tests": list(self._of_points(setting)), "ranking": []})
+        results: list[Result] = [{"tests": list(self._of_points(setting)), "ranking": []} for setting in settings]
         # A metric alone is the same with every explainer: it is compared once, with the first.
         first = [places[0] for places in grouped(settings, OF_METRIC)]
         metrics = [settings[place] for place in first]
@@ -179,8 +171,7 @@ class SignificanceEvaluation(OnGrid):
             if setting.metric.is_placebo:
                 continue
             for point, statistic in itertools.product(setting.boosted, self.statistics):
-                first_level = levels_of(setting, statistic)[:1]
-                for level, placebo in itertools.product(first_level, placebos):
+                for level, placebo in itertools.product(levels_of(setting, statistic)[:1], placebos):
                     family = f"{level}: boost against placebo"
                     result["tests"] += self._tests(setting, point, placebo, level, statistic, family)
         return results
@@ -224,70 +215,56 @@ class SignificanceEvaluation(OnGrid):
                 continue
             against = "placebo" if is_placebo[right] else "metric"
             family = f"{level}: metric against {against}"
-            rows = self._tests(settings[left], BASE, settings[right], level, statistic, family)
-            tests = list(rows)
+            tests = list(self._tests(settings[left], BASE, settings[right], level, statistic, family))
             if math.isfinite(tests[0].difference.value):
                 results[left]["tests"] += tests
                 # Ranks go by a permutation test, where one was asked for.
-                permutations = [row for row in tests if row.test in UNITS]
-                decisive = permutations[0] if permutations else tests[0]
-                p_of_pairs[left, right] = decisive.p
+                decisive = [row for row in tests if row.test in UNITS] or tests
+                p_of_pairs[left, right] = decisive[0].p
         if not p_of_pairs:
             return
-        scores = [turned(setting, BASE, level, statistic) for setting in settings]
-        values = [self._value(scores_of_metric, statistic) for scores_of_metric in scores]
+        scores = [scores_at_level(setting, BASE, level, statistic, turn=True) for setting in settings]
+        values = [_value(scores_of_metric, statistic) for scores_of_metric in scores]
         ranks = significance_ranks(values, p_of_pairs)
-        for place, result in enumerate(results):
-            used = np.isfinite(scores[place].x + scores[place].human)
-            sign = 1.0 if statistic in AGREEMENTS else settings[place].direction
-            row = Rank(
-                explainer=ALONE,
-                level=level,
-                statistic=statistic,
-                value=sign * values[place],
-                rank=ranks[place],
-                n=int(used.sum()),
-            )
-            result["ranking"].append(row)
+        for setting, result, of_metric, value, rank in zip(settings, results, scores, values, ranks, strict=True):
+            n_used = int(np.isfinite(of_metric.x + of_metric.human).sum())
+            sign = 1.0 if statistic in AGREEMENTS else setting.direction
+            result["ranking"].append(Rank(ALONE, level, statistic, sign * value, rank, n_used))
 
     def _refined(
-        self, settings: Sequence[Finished], places: Sequence[int], rows: Sequence[TestRow]
+        self, settings: Sequence[Finished], of_rows: Sequence[Finished], rows: Sequence[TestRow]
     ) -> Iterator[TestRow]:
-        """Tests repeated where R resamples show nothing in a large family: 1 / (R + 1) times its size is above .05.
+        """Permutation tests of large families repeated with more resamples (`select_repeats`); other rows as they are.
 
-        Permutation tests that came near to their smallest p are then done again, with resamples enough for the family
-        and with draws of their own. Each test must pass both rounds, so that its level is kept.
+        of_rows: the setting of each row.
         """
-        sizes: Counter[str] = Counter()
-        for row in rows:
-            if row.test in UNITS and math.isfinite(row.p):
-                sizes[row.family] += 1
-        near = NEAR / (self.resamples + 1)
-        # A seed of its own: with that of the first round, its draws would come again.
-        state = np.random.SeedSequence([self.seed, 1]).generate_state(1)
-        seed = int(state[0])
+        places_of_families: dict[str, list[int]] = {}
+        for place, row in enumerate(rows):
+            if row.test in UNITS:
+                places_of_families.setdefault(row.family, []).append(place)
+        resamples_of: dict[int, int] = {}  # by the place of a repeated row
+        for family in places_of_families.values():
+            repeated, count = select_repeats([rows[place].p for place in family], self.resamples)
+            for place in np.array(family)[repeated].tolist():
+                resamples_of[place] = count
+        seed = seed_of_repeats(self.seed)
         # Reversed, so that of several explainers of a metric the first one stays.
         alone = {(*setting.pair, setting.metric_name): setting for setting in reversed(settings)}
-        for place, row in zip(places, rows, strict=True):
-            setting = settings[place]
-            size = sizes[row.family] if row.test in UNITS else 0
-            # The smallest p, corrected for the whole family, would still be above the level.
-            too_few = size / (self.resamples + 1) > LEVEL
-            if too_few and row.p <= near:
-                is_own = row.against == setting.metric_name
-                other = setting if is_own else alone[(*setting.pair, row.against)]
+        for place, row in enumerate(rows):
+            if place not in resamples_of:
+                yield row
+                continue
+            count = resamples_of[place]
+            setting = of_rows[place]
+            is_own = row.against == setting.metric_name
+            other = setting if is_own else alone[(*setting.pair, row.against)]
+            drawn: dict[str, Any] = {"resamples": count, "seed": seed, "bootstrap": False}
+            if row.level == "system" and row.statistic not in AGREEMENTS and row.test != "perm_systems":
+                again = compared_systems(setting, row.point, other, row.statistic, UNITS[row.test], **drawn)
+            else:
                 scores = compared_scores(setting, row.point, other, row.level, row.statistic)
-                enough = math.ceil(ENOUGH * size / LEVEL)
-                count = min(enough, MOST_REPEATED)
-                unit = unit_of(scores, row.test)
-                again = compared(scores, row.statistic, unit, resamples=count, seed=seed, bootstrap=False)
-                row = replace(row, p=again.p, resamples=count, seed=seed)
-            yield row
-
-    def _value(self, scores: Scores, statistic: Any) -> float:
-        if statistic in AGREEMENTS:
-            return compared(scores, statistic, "inputs", resamples=1, bootstrap=False).x
-        return correlate(statistic, scores.x, scores.human)
+                again = compared(scores, row.statistic, unit_of(scores, row.test), **drawn)
+            yield replace(row, p=again.p, resamples=count, seed=seed)
 
     def _tests(
         self,
@@ -299,23 +276,29 @@ class SignificanceEvaluation(OnGrid):
         family: str,
         known: Estimate | None = None,
     ) -> Iterator[TestRow]:
-        """Every test of a point against a metric. Of system scores whole systems are swapped, whatever is asked for.
+        """Every test of a point against a metric. Of system scores `unit` is swapped, whatever is asked for.
 
         known: the difference and its interval, where these are a gain that is estimated already.
         """
         scores = compared_scores(setting, point, other, level, statistic)
         by_unit: dict[str, Comparison] = {}
+        drawn: dict[str, Any] = {"resamples": self.resamples, "seed": self.seed}
         of_segments = level == "segment" or statistic in AGREEMENTS
-        tests: Sequence[str] = self.tests
-        if not of_segments:
-            # Whole systems are swapped, whatever permutation test is asked for.
-            tests = ["perm_systems" if test in UNITS else test for test in self.tests]
+        # Systems, segments or both are swapped, as the unit says.
+        tests = [test if of_segments or test not in UNITS else f"perm_{self.unit}" for test in self.tests]
         for test in dict.fromkeys(tests):
             unit = unit_of(scores, test)
+            # Williams' test is one of the systems' scores as they are.
+            swaps_segments = not of_segments and self.unit != "systems" and test != "williams"
+            if swaps_segments:
+                unit = self.unit
             # Tests that swap the same unit share its resamples.
-            if unit not in by_unit:
-                by_unit[unit] = compared(scores, statistic, unit, resamples=self.resamples, seed=self.seed)
-            both = by_unit[unit]
+            shared = f"{unit} of segments" if swaps_segments else unit
+            if shared not in by_unit and swaps_segments:
+                by_unit[shared] = compared_systems(setting, point, other, statistic, unit, **drawn)
+            elif shared not in by_unit:
+                by_unit[shared] = compared(scores, statistic, unit, **drawn)
+            both = by_unit[shared]
             difference = Estimate(both.difference, both.low, both.high)
             if known is not None:
                 # Of other systems the gain is the same, and its interval another one.
@@ -341,6 +324,13 @@ class SignificanceEvaluation(OnGrid):
                 seed=self.seed,
                 family=f"{family}, {statistic}, {test}",
             )
+
+
+def _value(scores: Scores, statistic: Any) -> float:
+    """The statistic of a metric."""
+    if statistic in AGREEMENTS:
+        return compared(replace(scores, y=scores.x), statistic, "inputs", resamples=1, bootstrap=False).x
+    return correlate(statistic, scores.x, scores.human)
 
 
 def _williams(scores: Scores, statistic: Any, both: Comparison) -> float:
@@ -400,18 +390,13 @@ def adjusted(rows: Iterable[TestRow]) -> list[TestRow]:
     import pandas as pd
 
     rows = list(rows)
-    families = [row.family for row in rows]
-    p_values = [row.p for row in rows]
     # With its type: a series of none would have another one.
-    p = pd.Series(p_values, dtype=np.float64)
-    by_family = p.groupby(families)
+    p = pd.Series([row.p for row in rows], dtype=np.float64)
+    by_family = p.groupby([row.family for row in rows])
     # Of defined p values: what could not be tested is no comparison.
-    sizes = by_family.transform("count")
-    by_holm = by_family.transform(holm)
-    by_bh = by_family.transform(benjamini_hochberg)
+    columns = [by_family.transform(how) for how in ("count", holm, benjamini_hochberg)]
     corrected = []
-    for row, size, p_holm, p_bh in zip(rows, sizes, by_holm, by_bh, strict=True):
+    for row, size, p_holm, p_bh in zip(rows, *columns, strict=True):
         family = f"{row.family}: {counted(size, 'comparison')}"
-        row = replace(row, family=family, p_holm=p_holm, p_bh=p_bh)
-        corrected.append(row)
+        corrected.append(replace(row, family=family, p_holm=p_holm, p_bh=p_bh))
     return corrected

@@ -35,7 +35,7 @@ from bmx_grid.evaluations.boost_evidence import (
 )
 from bmx_grid.evaluations.gain_estimates import METRIC, Key
 from bmx_grid.evaluations.held_out import Rated
-from bmx_grid.measures.correlation import TIE, Kind
+from bmx_grid.measures.correlation import TIE, Coefficient
 from bmx_grid.measures.multiple_tests import holm
 from bmx_grid.measures.resampling import CONFIDENCE, interval_kind
 
@@ -206,20 +206,20 @@ def _labelled(row: Verdict, smallest: float) -> tuple[Label, str]:
     if math.isnan(gain.low):
         return TOO_LITTLE, f"{shown}: its interval is undefined"
     corrected = row.p_gain_holm <= alpha
-    # A loss needs no cause to be believed.
+    # A loss needs no partial correlation.
     if gain.high < 0 and corrected:
         return HURTS, shown
     # Undefined is not significant.
-    adds = row.partial_r.established and row.partial_r.value > TIE and row.p_partial_holm <= alpha
+    adds = row.partial_r.significant and row.partial_r.value > TIE and row.p_partial_holm <= alpha
     with_partial = f"{shown}, partial r {row.partial_r}"
-    if gain.established and corrected:
+    if gain.significant and corrected:
         if gain.value < smallest:
             return NO_GAIN, f"{shown}: no gain worth having, which begins at {smallest:g}"
         if not adds:
             if row.left < smallest:
                 return CONFOUNDED, f"{with_partial}: a gain of at most {row.left:.4f} is left"
             return OPEN, f"{with_partial}{_correction(row.partial_r, row.p_partial_holm, row.tried)}"
-        if math.isfinite(row.over_metrics.value) and not row.over_metrics.established:
+        if math.isfinite(row.over_metrics.value) and not row.over_metrics.significant:
             return REDUNDANT, f"{with_partial}; given {row.metrics} as well {row.over_metrics}"
         return HELPS, with_partial
     if adds and gain.value >= smallest:
@@ -231,7 +231,7 @@ def _labelled(row: Verdict, smallest: float) -> tuple[Label, str]:
 
 def _correction(estimate: Estimate, p: float, verdicts: int) -> str:
     """Why an estimate whose interval leaves 0 out is not significant; "" for others."""
-    if not (estimate.established or estimate.high < 0):
+    if not (estimate.significant or estimate.high < 0):
         return ""
     return f": not significant after the correction for {counted(verdicts, 'verdict')} ({p_in_words(p)} by Holm)"
 
@@ -248,10 +248,8 @@ def asked(lines: Iterable[BoostRow], boosts: Iterable[str]) -> Iterator[Verdict]
         scopes.setdefault(scope, {})[line.key] = line
     for by_key in scopes.values():
         for boost in boosts:
-            gains: dict[str, BoostRow] = {}  # over the metric, by point
-            for line in by_key.values():
-                if line.boost == boost and line.against == METRIC:
-                    gains[line.point] = line
+            of_boost = [line for line in by_key.values() if line.boost == boost and line.against == METRIC]
+            gains = {line.point: line for line in of_boost}
             most_pairs = max((line.pairs for line in gains.values()), default=0)
             declared = FIXED if FIXED in gains else CROSS_FITTED
             # A point that some pairs lack is not declared for all of them.
@@ -269,21 +267,18 @@ def _evidence(gain: BoostRow, beside: str, by_key: Mapping[Key, BoostRow]) -> Ve
 
     beside: the point at which other candidates stand beside the boost.
     """
-    keys: dict[str, Key] = {}
+    rows: dict[str, BoostRow | None] = {}
     for column, against in MEASURED.items():
-        keys[column] = (gain.boost, against, gain.point, gain.human)
+        rows[column] = by_key.get((gain.boost, against, gain.point, gain.human))
     for column, (candidate, against) in BESIDE.items():
-        keys[column] = (candidate, against, beside, gain.human)
-    estimates: dict[str, Any] = {}
-    for column, key in keys.items():
-        estimates[column] = NOTHING
-        if key in by_key:
-            estimates[column] = by_key[key].gain
+        rows[column] = by_key.get((candidate, against, beside, gain.human))
+    estimates: dict[str, Any] = {column: NOTHING if row is None else row.gain for column, row in rows.items()}
     reassigned = []
-    for (boost, against, point, human), row in by_key.items():
-        if original_of(boost) == gain.boost and against == METRIC and (point, human) == (gain.point, gain.human):
+    for row in by_key.values():
+        # The rows of a scope are judged by one human score.
+        if original_of(row.boost) == gain.boost and (row.against, row.point) == (METRIC, gain.point):
             reassigned.append(row.gain.value)
-    partial = by_key.get(keys["partial_r"])
+    partial = rows["partial_r"]
     return Verdict(
         dataset=gain.dataset,
         language_pair=gain.language_pair,
@@ -314,7 +309,7 @@ def _gain_left(partial_r: float, explained: float) -> float:
     return math.sqrt(without + adds) - math.sqrt(without)
 
 
-def evidence_on(kind: Kind, rated: Rated, scores: Floats, resamples: int, seed: int) -> Verdict:
+def evidence_on(kind: Coefficient, rated: Rated, scores: Floats, resamples: int, seed: int) -> Verdict:
     """The evidence for float64[n] scores that were not chosen on these segments, over the metric's, to be `judged`."""
     gains = contrasts(kind, rated, {("", CROSS_FITTED): scores}, seed)
     nameless = ("", "", "", "")

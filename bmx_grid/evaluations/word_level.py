@@ -89,8 +89,8 @@ def tagged_sides(setting: Finished) -> list[TaggedSide]:
         tags = setting.segments.judgements.tags.get(role)
         if tags is None:
             continue
-        if role in setting.words:
-            sides.append(_of_words(tags, setting.words[role], side))
+        if role in setting.scores.words:
+            sides.append(_of_words(tags, setting.scores.words[role], side))
         elif role in setting.scores.by_role:
             sides.append(_of_attributions(setting, tags, role, side))
     return sides

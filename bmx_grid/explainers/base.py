@@ -11,9 +11,9 @@ import numpy as np
 
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import Component, identity
-from bmx_grid.core.ragged import Floats, Ragged
+from bmx_grid.core.ragged import Floats
+from bmx_grid.words.attributions import AttributionSet
 from bmx_grid.words.perturbation import Item, Plan, Role
-from bmx_grid.words.tags import Rows, WordScores
 
 if TYPE_CHECKING:
     from bmx_grid.datasets.segments import SegmentSet
@@ -22,21 +22,6 @@ if TYPE_CHECKING:
 
 Side = Literal["ground_truth", "hypothesis"]
 BOTH_SIDES: tuple[Side, ...] = ("ground_truth", "hypothesis")
-
-
-@dataclass(frozen=True, eq=False)
-class GivenWords:
-    """Explanations of N segments that exist before a sweep, by role: low for a suspected error.
-
-    attributions: of the words in `attributed`, which are those of the scored text that the explanation says something
-    of; NaN for all words of a segment that is not explained. words: the same on the explanation's own words, `<EOS>`
-    included. refused: positions of segments that are not explained, and why.
-    """
-
-    attributions: Mapping[Role, Ragged]
-    attributed: Mapping[Role, Rows]
-    words: Mapping[Role, WordScores]
-    refused: Mapping[int, str]
 
 
 @dataclass(frozen=True)
@@ -129,12 +114,13 @@ class Explainer(Component):
         """Whether its explanations exist before a sweep (`given`), so that it plans nothing."""
         return type(self).given is not Explainer.given
 
-    def given(self, segments: SegmentSet, words: PairWords) -> tuple[Explainer, GivenWords] | None:
-        """The explanations of these segments where they exist already; None, the default, for an explainer that plans.
+    def given(self, segments: SegmentSet, words: PairWords) -> tuple[Explainer, AttributionSet] | None:
+        """The explanations of these segments if they exist already; None, the default, for an explainer that plans.
 
-        words: how the texts are segmented, to whose words the explanations are carried. The explainer that is returned
-        has what was read in its identity. Raises DataError for explanations that do not fit the segments,
-        DataMissingError where there are none of the language pair.
+        words: how the texts are segmented, to whose words the explanations are carried. The set has no scores (NaN).
+        The explainer that is returned has what was read in its identity.
+        Raises DataError for explanations that do not fit the segments, DataMissingError where there are none of the
+        language pair.
         """
         return None
 

@@ -17,13 +17,15 @@ from bmx_grid.core.errors import ConfigError, DataError, ExplainError, unknown
 from bmx_grid.core.identity import RUNTIME, identity, runtime
 from bmx_grid.core.ragged import Floats, Ragged
 from bmx_grid.core.wording import counted
+from bmx_grid.datasets.file_source import FileSource, ImportedFile
 from bmx_grid.datasets.imported_files import ROLE_OF_SIDE, WORD_ROLES, read_word_file
 from bmx_grid.datasets.mlqe_pe import read_sub_words, word_probabilities
 from bmx_grid.datasets.rated_spans import Ratings, ratings_of
-from bmx_grid.datasets.scores_of_files import FromFile, ImportedFile, file_rows
+from bmx_grid.datasets.scores_of_files import file_rows
 from bmx_grid.datasets.span_files import read_spans, span_format
-from bmx_grid.explainers.base import Explainer, GivenWords
+from bmx_grid.explainers.base import Explainer
 from bmx_grid.words.alignment import How, align, carry_scores
+from bmx_grid.words.attributions import AttributionSet
 from bmx_grid.words.perturbation import BLANK, Plan, Role
 from bmx_grid.words.perturbation import ROLES as TEXTS
 from bmx_grid.words.tags import EOS, WEIGHTS, Rows, WordScores, shares_of_spans
@@ -37,7 +39,7 @@ OMITTED = ""  # the word, after all others, that has what spans without words co
 
 
 @dataclass(frozen=True, kw_only=True)
-class Imported(FromFile, Explainer):
+class Imported(FileSource, Explainer):
     """Scores or labels of words, or error spans, read from a file and not computed.
 
     Layouts: `datasets.imported_files`, and of spans `datasets.span_files`.
@@ -45,7 +47,7 @@ class Imported(FromFile, Explainer):
     They become attributions, low for a suspected error, of the words that are scored: both tokenisations are aligned
     by their characters, and what has no counterpart is left out, counted and named.
 
-    Fields as of `FromFile`; columns: of scores, labels, words, id, system, side and language_pair. With
+    Fields as of `FileSource`; columns: of scores, labels, words, id, system, side and language_pair. With
     {metric} in the path each explainer is for the imported metric of its own name only (and for any metric that scores
     texts).
     errors_are: whether a low or a high value is a suspected error; "auto" as the layout says. Labels say it themselves.
@@ -100,12 +102,12 @@ class Imported(FromFile, Explainer):
         return self.name if self.one_metric else None
 
     def members(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Self]:
-        """The explainers that this option stands for, as of `FromFile`."""
+        """The explainers that this option stands for, as of `FileSource`."""
         one_metric = not self.files and self.has("metric")
         members = super().members(name, sets)
         return {label: dataclasses.replace(member, one_metric=one_metric) for label, member in members.items()}
 
-    def given(self, segments: SegmentSet, words: PairWords) -> tuple[Explainer, GivenWords]:
+    def given(self, segments: SegmentSet, words: PairWords) -> tuple[Explainer, AttributionSet]:
         """What the files say of these segments, and this explainer with its digest.
 
         Raises DataMissingError where there is no file or row of the language pair; DataError naming file, row and value
@@ -123,8 +125,9 @@ class Imported(FromFile, Explainer):
         refused: dict[int, str] = {}
         for side in sides.values():
             refused |= side.refused
-        explanations = GivenWords(
-            attributions={role: side.attributions for role, side in sides.items()},
+        explanations = AttributionSet(
+            base_scores=np.full(len(segments), np.nan),  # the file has none
+            by_role={role: side.attributions for role, side in sides.items()},
             attributed={role: side.attributed for role, side in sides.items()},
             words={role: side.words for role, side in sides.items() if side.words is not None},
             refused=refused,

@@ -5,7 +5,7 @@ and returns is in its docstring.
 
 | name | what it computes |
 |---|---|
-| `correlate`, `resampled_correlations` | Pearson, Spearman, Kendall's tau-b; the same for resamples of whole clusters |
+| `correlate`, `resampled_correlations` | Pearson, Spearman, Kendall's tau-b, tau-c; the same of resampled clusters |
 | `kendall_tau_c` | Kendall's tau-c, for scores on few levels |
 | `grouped_correlations`, `within_groups` | their means within sources or systems, with intervals; one of each group |
 | `grouped_acc_eq`, `spa`, `pairwise_correlations` | accuracy of pairs with ties; soft accuracy; r of differences |

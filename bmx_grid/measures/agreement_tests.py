@@ -17,11 +17,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.core.errors import check_name
+from bmx_grid.core.errors import check_known
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.measures.agreement import SegmentPairs, members_of
-from bmx_grid.measures.correlation import TIE
-from bmx_grid.measures.drawn_units import Unit, check_unit, drawn_units, units_of
+from bmx_grid.measures.correlation import TIE, below_one
+from bmx_grid.measures.correlations_of_resamples import Unit, check_unit, drawn_units, units_of
 from bmx_grid.measures.ordered import compiled
 from bmx_grid.measures.paired_tests import (
     Alternative,
@@ -43,7 +43,6 @@ from bmx_grid.measures.resampling import (
     seeded_draws,
     swaps,
 )
-from bmx_grid.measures.scale import below_one
 
 AgreementStatistic = Literal["acc_eq", "spa", "pairwise_accuracy"]
 # float64[R, n] swaps, float64[R, C] draws -> float64[R, 2] of both metrics
@@ -102,7 +101,7 @@ def drawn_agreement(
     unit: what is swapped, as for `paired_tests.compare`; the interval draws clusters. NaN where undefined.
     Raises ConfigError for an unknown name, ValueError for scores without items or systems.
     """
-    check_name("statistic", statistic, get_args(AgreementStatistic))
+    check_known("statistic", statistic, get_args(AgreementStatistic))
     check_unit(unit)
     for name in ("system", "item"):
         if getattr(scores, name) is None:
@@ -115,15 +114,7 @@ def drawn_agreement(
     n = len(clusters)
     count = number_of(clusters)
     units, unit_of_row = units_of(unit, clusters, systems)
-    cells = n  # of an array, for each resample
-    if statistic == "acc_eq":
-        values = _of_segments(used)
-    else:
-        # every two systems are compared: of 2,000 of them in 4 million cells
-        n_systems = number_of(systems) if used.of_systems is None else len(used.of_systems)
-        cells = max(n, n_systems**2)
-        judge = _order if statistic == "pairwise_accuracy" else _sureness
-        values = _of_systems(used, judge)
+    values, cells = _values_of(statistic, used, number_of(systems))
     unswapped = np.zeros((1, n))
     once = np.ones((1, count))
     first = math.nan
@@ -153,6 +144,18 @@ def drawn_agreement(
         n=n,
         clusters=count,
     )
+
+
+def _values_of(statistic: AgreementStatistic, used: Scores, n_systems: int) -> tuple[Swapped, int]:
+    """The agreement of both metrics after swaps and draws, and the cells of an array for each of them."""
+    n = len(used.cluster)
+    if statistic == "acc_eq":
+        return _of_segments(used), n
+    if used.of_systems is not None:
+        n_systems = len(used.of_systems)
+    judge = _order if statistic == "pairwise_accuracy" else _sureness
+    # every two systems are compared: of 2,000 of them in 4 million cells
+    return _of_systems(used, judge), max(n, n_systems**2)
 
 
 def _in_order(scores: Scores) -> Scores:

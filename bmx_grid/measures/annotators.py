@@ -17,10 +17,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bmx_grid.core.errors import check_name
+from bmx_grid.core.errors import check_known
 from bmx_grid.core.ragged import Floats
+from bmx_grid.measures.correlation import below_one, size_exponent
 from bmx_grid.measures.resampling import interval, ratio, seeded_draws
-from bmx_grid.measures.scale import below_one, size_exponent
 
 Scale = Literal["ordinal", "interval"]
 
@@ -51,7 +51,7 @@ def krippendorff_alpha(ratings: ArrayLike, level: Scale, *, resamples: int = 100
         from the ratings of all annotators together.
     Raises ConfigError for an unknown level, ValueError for other shapes.
     """
-    check_name("level", level, get_args(Scale))
+    check_known("level", level, get_args(Scale))
 
     def disagreements(values: Floats, counts: Any, m: Floats, weights: Floats) -> tuple[Floats, Floats]:
         # of range 1 around 0: squares of raw ratings would lose digits

@@ -3,25 +3,31 @@
 Definitions are SciPy's: Spearman's rho is Pearson's r of average ranks, Kendall's tau is tau-b. A
 correlation is NaN with fewer than 3 rated pairs, or when one side is constant: all its float64 numbers equal.
 What "best", "plateau", "better" and "worse" mean is said here as well: results, tables and figures all ask here.
+
+Correlations, tests and verdicts do not depend on the scale of scores: a sentence probability near 1e-200 says the same
+as its thousandth power of ten. Squares of such numbers are 0 in float64, so what squares scores brings them below 1 by
+a power of two first, which changes no digit.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bmx_grid.core.errors import check_name
+from bmx_grid.core.errors import check_known
 from bmx_grid.core.ragged import Flags, Floats
 from bmx_grid.measures.aggregation import PRECISION
 from bmx_grid.measures.ordered import dense_ranks, ordered_grid, without_rounding
-from bmx_grid.measures.scale import below_one
 
 Kind = Literal["pearson", "spearman", "kendall"]
 KINDS: tuple[str, ...] = get_args(Kind)
+# of two lists of scores; grids and boosts rest on the kinds above
+Coefficient = Literal[Kind, "kendall_c"]
+COEFFICIENTS: tuple[str, ...] = get_args(Coefficient)
 
 FEWEST = 3  # any two pairs correlate perfectly
 CANCELLED = 1e-3  # share of the variance that must be left when base and mean cancel, to trust the moments
@@ -32,12 +38,15 @@ TIE = 1e-12  # correlations are not more exact than this: closer ones count as e
 NO_CHANGE = 1e-5  # a gain up to this counts as no change
 
 
-def correlate(kind: Kind, x: ArrayLike, y: ArrayLike) -> float:
+def correlate(kind: Coefficient, x: ArrayLike, y: ArrayLike) -> float:
     """The correlation of two float64[N]; pairs with NaN on either side (not rated) are left out.
 
-    Pearson's r is NaN where a number is infinite. Raises ConfigError for an unknown kind, ValueError for other shapes.
+    kind: "pearson", "spearman", "kendall" (tau-b) or "kendall_c" (`kendall_tau_c`). Pearson's r is NaN where a number
+    is infinite. Raises ConfigError for an unknown kind, ValueError for other shapes.
     """
-    check_kind(kind)
+    check_coefficient(kind)
+    if kind == "kendall_c":
+        return kendall_tau_c(x, y)
     left = np.asarray(x, dtype=np.float64)
     right = np.asarray(y, dtype=np.float64)
     if left.shape != right.shape or left.ndim != 1:
@@ -71,19 +80,29 @@ def kendall_tau_c(x: ArrayLike, y: ArrayLike) -> float:
     right = np.asarray(y, dtype=np.float64)
     rated = ~(np.isnan(left) | np.isnan(right))
     n = int(rated.sum())
-    untied = []
-    different = []
-    for values in (left[rated], right[rated]):
-        _, counts = np.unique(values, return_counts=True)
-        tied = int((counts * (counts - 1)).sum()) // 2
-        untied.append(n * (n - 1) // 2 - tied)
-        different.append(len(counts))
     if math.isnan(tau_b):
         return math.nan
+    once = np.ones((n, 1))
+    return float(tau_c_of(np.array([tau_b]), left[rated], right[rated], once)[0])
+
+
+def tau_c_of(tau_b: Floats, x: Floats, y: Floats, times: Floats) -> Floats:
+    """float64[R] Kendall's tau-c of n pairs from their tau-b, each pair float64[n, R] times; NaN of a constant side."""
+    roots = []
+    different = []
+    size = times.sum(axis=0)
+    for values in (x, y):
+        _, level = np.unique(values, return_inverse=True)
+        of_levels = np.stack([np.bincount(level, column) for column in times.T], axis=1)
+        # pairs of copies tie as well
+        untied = (size**2 - (of_levels**2).sum(axis=0)) / 2
+        roots.append(np.sqrt(untied))
+        different.append(np.count_nonzero(of_levels, axis=0))
     # tau-b is the same numerator over the root of the pairs that do not tie on either side
-    net = tau_b * math.sqrt(untied[0]) * math.sqrt(untied[1])
-    fewer = min(different)
-    return 2 * net * fewer / (n**2 * (fewer - 1))
+    net = tau_b * roots[0] * roots[1]
+    fewer = np.minimum(different[0], different[1])
+    with np.errstate(invalid="ignore"):
+        return np.asarray(2 * net * fewer / np.where(fewer > 1, size**2 * (fewer - 1), np.nan))
 
 
 def average_ranks(values: Floats) -> Floats:
@@ -94,9 +113,14 @@ def average_ranks(values: Floats) -> Floats:
     return mean_ranks[places]
 
 
+def check_coefficient(kind: str) -> None:
+    """Raise ConfigError, with the list of what exists, unless `kind` names a correlation of two lists."""
+    check_known("correlation", kind, COEFFICIENTS)
+
+
 def check_kind(kind: str) -> None:
-    """Raise ConfigError, with the list of what exists, unless `kind` names a correlation."""
-    check_name("correlation", kind, KINDS)
+    """Raise ConfigError, with the list of what exists, unless `kind` names a correlation of grids and boosts."""
+    check_known("correlation", kind, KINDS)
 
 
 def correlate_grid(kind: Kind, means: Floats, base: Floats, human: Floats, w: ArrayLike) -> Floats:
@@ -272,3 +296,25 @@ def better(gain: Floats) -> Flags:
 def worse(gain: Floats) -> Flags:
     """Where a gain is 0 or less (the paper's "equal or worse"); NaN is not."""
     return np.asarray(gain <= 0)
+
+
+def size_exponent(values: Floats) -> Any:
+    """The power of two just above the largest size in float64[N], or int[K] in each column of float64[N, K].
+
+    0 for zeros, and for no numbers; NaN and infinity do not count.
+    """
+    sizes = np.where(np.isfinite(values), np.abs(values), 0.0)
+    _, exponent = np.frexp(sizes.max(axis=0, initial=0.0))
+    return exponent
+
+
+def below_one(values: Floats) -> Floats:
+    """The same numbers, each column over a power of two that leaves its largest size between 1/2 and 1."""
+    return np.asarray(np.ldexp(values, -size_exponent(values)))
+
+
+def standard_deviation(values: Floats) -> Any:
+    """The standard deviation (divided by N) of float64[N], or float64[K] of each column of float64[N, K]."""
+    exponent = size_exponent(values)
+    deviation = np.ldexp(values, -exponent).std(axis=0)
+    return np.ldexp(deviation, exponent)

@@ -21,7 +21,6 @@ from bmx_grid.measures.correlation import (
     first_within_rounding,
     plateau_within_no_change,
 )
-from bmx_grid.measures.ordered import without_rounding
 
 UsedWords = Literal["both", "hypothesis"]
 Numbers = Floats | Sequence[float]
@@ -280,7 +279,8 @@ def segment_means(spec: GridSpec, ground_truth: Ragged, hypothesis: Ragged) -> S
     usable = take_rows(positive, defined)
     means = in_their_rows(spec.aggregation.aggregate(usable, np.array(spec.p)), defined)
     aggregated = SegmentMeans(means, defined, words.lengths, shifted)
-    if means.size <= KEPT_CELLS:
+    # One power costs no more to compute again than to keep.
+    if len(spec.p) > 1 and means.size <= KEPT_CELLS:
         _kept_means[key] = aggregated
         # dictionaries keep their order: the oldest goes first
         while sum(kept.means.size for kept in _kept_means.values()) > KEPT_CELLS:
@@ -303,38 +303,6 @@ def nearest_point(p_grid: Numbers, w_grid: Numbers, p: float, w: float) -> tuple
     if row is None and w_grid[column] == 1 and len(p_grid):
         row = 0
     return None if row is None else (row, column)
-
-
-def boosted_scores(
-    aggregation: Aggregation,
-    side: UsedWords,
-    p: float,
-    w: float,
-    base: Floats,
-    ground_truth: Ragged,
-    hypothesis: Ragged,
-    *,
-    alone: bool = False,
-) -> Floats:
-    """float64[N] boosted scores w * base + (1 - w) * M_p of one grid point; arguments as for `compute_grid`.
-
-    Means that differ by their rounding are equal, as in the grid. alone: they stay as they are, so that the score of a
-    segment does not depend on the others.
-
-    NaN where a segment has no word on the aggregated side or an attribution that is not finite.
-    Raises ConfigError for a NaN p or a w outside [0, 1].
-    """
-    GridSpec((p,), (w,), side, aggregation)
-    _check_lengths(base, ground_truth, hypothesis)
-    words = words_of(side, ground_truth, hypothesis)
-    usable = defined_rows(words)
-    positive, _ = shift_positive(words)
-    scores = np.full(len(base), np.nan)
-    means = aggregation.aggregate(take_rows(positive, usable), np.array([p]))
-    if not alone:
-        means = without_rounding(means)
-    scores[usable] = w * base[usable] + (1 - w) * means[:, 0]
-    return scores
 
 
 def _nearest(values: Numbers, wanted: float) -> int | None:

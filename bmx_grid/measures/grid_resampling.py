@@ -37,7 +37,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bmx_grid.core.ragged import Flags, Floats
-from bmx_grid.measures.correlation import TIE, Kind, correlate, correlate_grid, first_within_rounding, unit
+from bmx_grid.measures.correlation import (
+    TIE,
+    Kind,
+    correlate,
+    correlate_grid,
+    first_within_rounding,
+    size_exponent,
+    standard_deviation,
+    unit,
+)
 from bmx_grid.measures.resampling import (
     FEWEST_CLUSTERS,
     blocks,
@@ -49,7 +58,6 @@ from bmx_grid.measures.resampling import (
     sums_by,
     swaps,
 )
-from bmx_grid.measures.scale import size_exponent, standard_deviation
 
 # places in the seed
 SELECTION = 1

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.measures.agreement import SegmentPairs, members_of
-from bmx_grid.measures.correlation import FEWEST, Kind, check_kind, correlate
+from bmx_grid.measures.correlation import FEWEST, Coefficient, check_coefficient, correlate
 from bmx_grid.measures.correlations_of_resamples import weighted_correlations
 from bmx_grid.measures.projection import projected
 from bmx_grid.measures.resampling import (
@@ -128,14 +128,14 @@ def _sums_by_cluster(rows: Floats, cluster: Ints, count: int) -> Floats:
 
 
 def grouped_correlations(
-    kinds: Kind | Sequence[Kind],
+    kinds: Coefficient | Sequence[Coefficient],
     scores: ArrayLike,
     human: ArrayLike,
     groups: ArrayLike,
     clusters: ArrayLike | None = None,
     resamples: int = 0,
     seed: int = 0,
-) -> list[dict[Kind, Grouped]]:
+) -> list[dict[Coefficient, Grouped]]:
     """Mean within-group correlations of float64[n, K] scores with human scores, and their intervals, for each column.
 
     scores: of one metric also float64[n]. human: float64[n]; groups, clusters: n labels of any type; each segment is
@@ -171,16 +171,16 @@ def grouped_correlations(
     return [dict(zip(kinds, means[column::width], strict=True)) for column in range(width)]
 
 
-def _as_kinds(kinds: Kind | Sequence[Kind]) -> Sequence[Kind]:
+def _as_kinds(kinds: Coefficient | Sequence[Coefficient]) -> Sequence[Coefficient]:
     """The correlations as a list. Raises ConfigError for an unknown one."""
     # a text is a sequence of its letters
     listed = [kinds] if isinstance(kinds, str) else list(kinds)
     for kind in listed:
-        check_kind(kind)
+        check_coefficient(kind)
     return listed
 
 
-def as_columns(
+def grouped_columns(
     scores: ArrayLike, human: ArrayLike, groups: ArrayLike, clusters: ArrayLike | None
 ) -> tuple[Floats, Floats, Ints, Ints]:
     """float64[n, K] scores, of one column where they are one-dimensional, float64[n] human scores, int64[n] codes.
@@ -206,8 +206,8 @@ def as_columns(
 def _scored(
     scores: ArrayLike, human: ArrayLike, groups: ArrayLike, clusters: ArrayLike | None
 ) -> tuple[Floats, Floats, Ints, Ints]:
-    """The segments that have all scores and a human one, as `as_columns`: groups keep their codes among all."""
-    scores, human, groups, clusters = as_columns(scores, human, groups, clusters)
+    """The segments that have all scores and a human one, as `grouped_columns`: groups keep their codes among all."""
+    scores, human, groups, clusters = grouped_columns(scores, human, groups, clusters)
     lacks_score = np.isnan(scores).any(axis=1)
     used = ~(lacks_score | np.isnan(human))
     return scores[used], human[used], groups[used], clusters[used]
@@ -218,7 +218,7 @@ def _is_large(n: int, resamples: int) -> bool:
     return n * resamples > MOST_EXACT
 
 
-def _moves(kinds: Sequence[Kind], scores: Floats, human: Floats, members: list[Ints]) -> Floats:
+def _moves(kinds: Sequence[Coefficient], scores: Floats, human: Floats, members: list[Ints]) -> Floats:
     """float64[kinds x K, n] the projection of each correlation within large groups; 0 in small ones."""
     width = scores.shape[1]
     moves = np.zeros((len(kinds) * width, len(human)))
@@ -238,14 +238,14 @@ def _drawn_sums(rows: Floats, cluster: Ints, drawn: Floats) -> Floats:
     return np.array([sums @ drawn for sums in of_clusters])
 
 
-def within_groups(kind: Kind, scores: ArrayLike, human: ArrayLike, groups: ArrayLike) -> Floats:
+def within_groups(kind: Coefficient, scores: ArrayLike, human: ArrayLike, groups: ArrayLike) -> Floats:
     """float64[K, G] the correlation of each column of float64[n, K] scores in each of the G groups.
 
     scores: of one metric also float64[n]. groups: n labels of any type; G are those that differ, in their order. Groups
     without variance or with fewer than three used segments are NaN.
     Segments with NaN in human or in any column are left out. Raises ConfigError for an unknown kind.
     """
-    check_kind(kind)
+    check_coefficient(kind)
     n_groups = number_of(codes(groups))
     scores, human, groups, _ = _scored(scores, human, groups, None)
     correlations = np.full((scores.shape[1], n_groups), np.nan)
@@ -326,7 +326,7 @@ def acc_eq_of_halves(
     return np.array(means)
 
 
-def _within(kind: Kind, scores: Floats, human: Floats, members: list[Ints]) -> Floats:
+def _within(kind: Coefficient, scores: Floats, human: Floats, members: list[Ints]) -> Floats:
     """float64[K, G] the correlation of each column in each group; NaN where undefined."""
     correlations = np.full((scores.shape[1], len(members)), np.nan)
     sizes = np.array([len(rows) for rows in members])

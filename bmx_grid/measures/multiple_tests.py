@@ -1,11 +1,18 @@
-"""P values of several tests: Holm's and Benjamini and Hochberg's."""
+"""P values of several tests: Holm's and Benjamini and Hochberg's, and resamples enough for a family of them."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bmx_grid.core.ragged import Floats
+from bmx_grid.core.ragged import Flags, Floats
+
+LEVEL = 0.05  # of corrected p values
+NEAR = 10  # p values up to so many times the smallest are looked at again in a large family
+ENOUGH = 4  # times the resamples that a family needs to show one difference
+MOST_REPEATED = 200_000
 
 
 def holm(p: ArrayLike) -> Floats:
@@ -39,3 +46,23 @@ def benjamini_hochberg(p: ArrayLike) -> Floats:
     if known.any():
         adjusted[known] = false_discovery_control(adjusted[known])
     return adjusted
+
+
+def select_repeats(p: ArrayLike, resamples: int) -> tuple[Flags, int]:
+    """bool[n] which permutation tests of a family are repeated, and with how many resamples.
+
+    p: float64[n] of `resamples` each. R resamples show nothing in a large family: 1 / (R + 1) times its size is above
+    the level. Tests that came near to their smallest p are then done again, with resamples enough for the family and
+    with draws of their own (`seed_of_repeats`). A test must pass both rounds, so that its level is kept.
+    """
+    p = np.asarray(p, dtype=np.float64)
+    size = int(np.isfinite(p).sum())
+    too_few = size / (resamples + 1) > LEVEL
+    enough = math.ceil(ENOUGH * size / LEVEL)
+    return too_few & (p <= NEAR / (resamples + 1)), min(enough, MOST_REPEATED)
+
+
+def seed_of_repeats(seed: int) -> int:
+    """The seed of repeated tests: with that of the first round, its draws would come again."""
+    (state,) = np.random.SeedSequence([seed, 1]).generate_state(1)
+    return int(state)

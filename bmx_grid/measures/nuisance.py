@@ -14,8 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.core.ragged import Flags, Floats, Ints
-from bmx_grid.measures.correlation import FEWEST, Kind, average_ranks, beats, correlate
-from bmx_grid.measures.scale import below_one, size_exponent, standard_deviation
+from bmx_grid.measures.correlation import (
+    FEWEST,
+    Kind,
+    average_ranks,
+    beats,
+    below_one,
+    correlate,
+    size_exponent,
+    standard_deviation,
+)
 
 KNOTS = 7  # of the spline of the score
 PER_TERM = 10  # clusters that each term needs
@@ -126,12 +134,6 @@ def _next_of_another_cluster(group: Ints, clusters: Ints) -> Ints:
     # behind the last run the circle begins again
     next_run = first_of_run[following % len(first_of_run)]
     return group[next_run]
-
-
-def log_words(*counts: Ints | Floats) -> Floats:
-    """float64[N, sides] the natural logarithm of int64[N] words of each side; an empty side counts as one word."""
-    words = np.maximum(np.column_stack(counts), 1)
-    return np.log(words.astype(np.float64))
 
 
 def fit_term(kind: Kind, parts: Sequence[tuple[Floats, Floats, Floats]]) -> tuple[float, Floats]:

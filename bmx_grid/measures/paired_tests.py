@@ -15,11 +15,11 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bmx_grid.core.errors import check_name
+from bmx_grid.core.errors import check_known
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.measures.agreement import members_of
-from bmx_grid.measures.correlation import TIE, Kind, check_kind
-from bmx_grid.measures.drawn_units import (
+from bmx_grid.measures.correlation import TIE, Coefficient, below_one, check_coefficient
+from bmx_grid.measures.correlations_of_resamples import (
     Unit,
     after_swaps,
     check_unit,
@@ -42,14 +42,13 @@ from bmx_grid.measures.resampling import (
     sums_by,
     swaps,
 )
-from bmx_grid.measures.scale import below_one
 
 Alternative = Literal["two-sided", "greater", "less"]
 
 
 def check_conclusion(alternative: str, confidence: float) -> None:
     """Raise ConfigError for an unknown alternative, ValueError for a confidence that is not between 0 and 1."""
-    check_name("alternative", alternative, get_args(Alternative))
+    check_known("alternative", alternative, get_args(Alternative))
     check_confidence(confidence)
 
 
@@ -67,7 +66,7 @@ def williams(r_x: float, r_y: float, r_xy: float, n: int, alternative: Alternati
     """
     from scipy.special import stdtr
 
-    check_name("alternative", alternative, get_args(Alternative))
+    check_known("alternative", alternative, get_args(Alternative))
     if n < 4 or np.isnan([r_x, r_y, r_xy]).any():
         return math.nan
     # equal metrics differ by rounding
@@ -138,7 +137,7 @@ def compare(
     *,
     system: ArrayLike | None = None,
     group: ArrayLike | None = None,
-    statistic: Kind = "pearson",
+    statistic: Coefficient = "pearson",
     unit: Unit = "inputs",
     resamples: int = 1000,
     seed: int = 0,
@@ -218,14 +217,14 @@ def drawn_correlations(
     *,
     system: ArrayLike | None = None,
     group: ArrayLike | None = None,
-    statistic: Kind = "pearson",
+    statistic: Coefficient = "pearson",
     unit: Unit = "inputs",
     resamples: int = 1000,
     seed: int = 0,
     bootstrap: bool = True,
 ) -> Drawn:
     """What `compare` rests on: both correlations, with resamples and swaps of their difference. Arguments as there."""
-    check_kind(statistic)
+    check_coefficient(statistic)
     check_unit(unit)
     if unit != "inputs" and system is None:
         raise ValueError(f"unit={unit!r} swaps systems. Add their labels: system=[...], or choose unit='inputs'.")

@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bmx_grid.core.ragged import Floats, Ints
-from bmx_grid.measures.correlation import Kind, average_ranks
-from bmx_grid.measures.grouped import Grouped, as_columns
+from bmx_grid.measures.correlation import Coefficient, average_ranks, below_one
+from bmx_grid.measures.grouped import Grouped, grouped_columns
 from bmx_grid.measures.resampling import codes, interval, number_of, ratio, seeded_draws
-from bmx_grid.measures.scale import below_one
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,14 +27,14 @@ class PairedSources:
     first: int64[S] a segment of each source.
     """
 
-    kind: Kind
+    kind: Coefficient
     human: Floats
     rows: Ints
     source: Ints
     first: Ints
 
     @classmethod
-    def of(cls, kind: Kind, human: Floats, items: Ints, clusters: Ints) -> Self:
+    def of(cls, kind: Coefficient, human: Floats, items: Ints, clusters: Ints) -> Self:
         """Of n segments, by int64[n] codes of their sources (items) and clusters, each from 0 on without gaps."""
         sizes = np.bincount(items, minlength=1)
         lowest_cluster = np.full(len(sizes), len(items))
@@ -101,7 +100,7 @@ def pairwise_correlations(
     Groups are sources, undefined with less than two outputs. The 95 % interval is by a bootstrap of the clusters that
     have a source with two outputs.
     """
-    scores, human, items, clusters = as_columns(scores, human, items, clusters)
+    scores, human, items, clusters = grouped_columns(scores, human, items, clusters)
     used = np.isfinite(scores).all(axis=1) & np.isfinite(human)
     scores = scores[used]
     human = human[used]

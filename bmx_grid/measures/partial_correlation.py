@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bmx_grid.core.ragged import Floats, Ints
-from bmx_grid.measures.correlation import Kind, average_ranks
+from bmx_grid.measures.correlation import Coefficient, average_ranks
 from bmx_grid.measures.kernel_ridge import Nuisance, residuals, standardise
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, number_of
 
@@ -27,8 +27,8 @@ HALVINGS = 40  # of the clusters, at random: with fewer the seed shows
 # Errors fall with n segments as n ** -RATE, the rate of the best learner of a Lipschitz function of three inputs (Stone
 # 1982, Annals of Statistics 10): by so much the difference of fits on all and on half of them is extrapolated.
 RATE = 0.4
-FURTHER = 1 / (2**RATE - 1)
-NEAR = 25  # segments nearest in score and lengths, for the local variance of what is left
+EXTRAPOLATION = 1 / (2**RATE - 1)
+N_NEAREST = 25  # segments nearest in score and lengths, for the local variance of what is left
 LEAST_VARIANCE = 0.1  # share of the median local variance that is added, so that no segment counts for all
 NOTHING_LEFT = 1e-5  # standard deviations: the boost is the metric itself, or linear in score and lengths
 
@@ -48,7 +48,7 @@ class PartialCorrelation:
 
 
 def partial_correlations(
-    kind: Kind, nuisance: Nuisance, human: Floats, scores: Floats, clusters: Ints, seed: int
+    kind: Coefficient, nuisance: Nuisance, human: Floats, scores: Floats, clusters: Ints, seed: int
 ) -> list[PartialCorrelation]:
     """The partial correlation of each of float64[n, b] scores with float64[n] human scores, given the nuisance.
 
@@ -90,7 +90,7 @@ def partial_correlations(
     return found
 
 
-def _targets(kind: Kind, columns: Floats) -> Floats:
+def _targets(kind: Coefficient, columns: Floats) -> Floats:
     """float64[n, q] in standard deviations from the mean, of average ranks for a rank correlation."""
     if kind != "pearson":
         columns = np.column_stack([average_ranks(column) for column in columns.T])
@@ -126,10 +126,10 @@ def _extrapolated(human: Floats, boost: Floats, local: Floats) -> tuple[float, F
     half = products[1:].mean(axis=0)
     squares = standard_human[0] ** 2 + standard_boost[0] ** 2
     influence = products[0] - full / 2 * weights * squares
-    value = full + FURTHER * (full - float(half.mean()))
+    value = full + EXTRAPOLATION * (full - float(half.mean()))
     # An extrapolation may leave the range of a correlation.
     value = min(max(value, -1.0), 1.0)
-    return value, influence + FURTHER * (influence - half + half.mean() * weights)
+    return value, influence + EXTRAPOLATION * (influence - half + half.mean() * weights)
 
 
 def _local_variance(core: Floats, errors: Floats) -> Floats:
@@ -137,5 +137,5 @@ def _local_variance(core: Floats, errors: Floats) -> Floats:
     from scipy.spatial import KDTree
 
     ranks = np.column_stack([average_ranks(column) / len(column) for column in core.T])
-    _, nearest = KDTree(ranks).query(ranks, k=min(NEAR + 1, len(ranks)))
+    _, nearest = KDTree(ranks).query(ranks, k=min(N_NEAREST + 1, len(ranks)))
     return np.asarray((errors[nearest[:, 1:]] ** 2).mean(axis=1))

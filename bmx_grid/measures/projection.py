@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from bmx_grid.core.ragged import Floats, Ints
-from bmx_grid.measures.correlation import Kind, average_ranks, unit
+from bmx_grid.measures.correlation import Coefficient, average_ranks, unit
 from bmx_grid.measures.ordered import compiled
 
 
-def projected(kind: Kind, scores: Floats, human: Floats) -> Floats:
+def projected(kind: Coefficient, scores: Floats, human: Floats) -> Floats:
     """float64[n] how much one more copy of each pair moves a correlation of float64[n] finite scores; NaN if constant.
 
     Each correlation is a product xy over the root of xx and yy, sums over pairs or pairs of pairs. One more copy of a
@@ -24,6 +24,8 @@ def projected(kind: Kind, scores: Floats, human: Floats) -> Floats:
     constant = (scores == scores[0]).all() or (human == human[0]).all()
     if constant:
         return np.full(len(scores), np.nan)
+    if kind == "kendall_c":
+        return _of_tau_c(scores, human)
     of_both, of_scores, of_human, degree = _moments(kind, scores, human)
     # sums of moves are the moments times their degree in the weights
     xy = float(of_both.sum()) / degree
@@ -38,7 +40,15 @@ def projected(kind: Kind, scores: Floats, human: Floats) -> Floats:
     return np.asarray(by_product - value * relative / 2)
 
 
-def _moments(kind: Kind, scores: Floats, human: Floats) -> tuple[Floats, Floats, Floats, int]:
+def _of_tau_c(scores: Floats, human: Floats) -> Floats:
+    """float64[n] moves of tau-c: of all pairs of pairs the net number in the same order, times m / (m - 1)."""
+    net, _, _ = _of_orders(scores, human)
+    fewer = min(len(np.unique(scores)), len(np.unique(human)))
+    of_each = net / len(net)
+    return np.asarray(2 * (of_each - of_each.mean()) / len(net) * fewer / (fewer - 1))
+
+
+def _moments(kind: Coefficient, scores: Floats, human: Floats) -> tuple[Floats, Floats, Floats, int]:
     """float64[n] by which each pair moves xy, xx and yy, and the degree of these in the weights."""
     if kind == "kendall":
         return *_of_orders(scores, human), 2

@@ -9,14 +9,15 @@ BOOT-BOTH for intervals.
 from __future__ import annotations
 
 import math
-from typing import Any, get_args
+from collections.abc import Callable, Iterator, Sequence
+from typing import get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bmx_grid.core.errors import check_name
+from bmx_grid.core.errors import check_known
 from bmx_grid.core.ragged import Floats, Ints
-from bmx_grid.measures.drawn_units import Unit, check_unit, drawn_units, units_of
+from bmx_grid.measures.correlations_of_resamples import Unit, check_unit, drawn_units, units_of
 from bmx_grid.measures.paired_tests import (
     Alternative,
     Comparison,
@@ -41,6 +42,8 @@ from bmx_grid.measures.systems import (
     system_scores,
     weighted_statistics,
 )
+
+SystemScores = Callable[[Floats], Floats]  # float64[C, R] weights of clusters -> float64[R, S] scores of systems
 
 
 def compare_systems(
@@ -68,53 +71,30 @@ def compare_systems(
     `clusters` of the result counts clusters of segments. NaN for interval and p with fewer than 3 units or systems.
     Raises ValueError for arrays of different lengths, ConfigError for an unknown name.
     """
-    check_name("statistic", statistic, get_args(Statistic))
+    from scipy.sparse import coo_array
+
+    check_known("statistic", statistic, get_args(Statistic))
     check_unit(unit)
     check_conclusion(alternative, confidence)
     (left, right, judged), (systems, clusters) = judged_rows(x, y, human, system, cluster)
-    sizes = (number_of(systems), number_of(clusters))
-    n_systems, n_clusters = sizes
-    scores_of = [system_scores(by_mean(column), mean, systems, clusters, *sizes) for column in (left, right, judged)]
-    whole_x, whole_y, whole_human = (scores(np.ones((n_clusters, 1))) for scores in scores_of)
+    n_systems = number_of(systems)
+    scores_of = _system_scores(left, right, judged, systems, clusters)
+    whole_x, whole_y, whole_human = (scores(np.ones((number_of(clusters), 1))) for scores in scores_of)
     alone = np.ones((1, n_systems))
-
-    def statistics_of(metric: Floats, people: Floats, times: Floats) -> Floats:
-        return weighted_statistics([statistic], metric, people, times)[statistic]
-
-    first = float(statistics_of(whole_x, whole_human, alone)[0])
-    second = float(statistics_of(whole_y, whole_human, alone)[0])
+    first = float(weighted_statistics([statistic], whole_x, whole_human, alone)[statistic][0])
+    second = float(weighted_statistics([statistic], whole_y, whole_human, alone)[statistic][0])
     n_units, unit_of_row = units_of(unit, clusters, systems)
     samples = [np.empty(0)]
     swapped = [np.empty(0)]
     can_be_drawn = n_units >= FEWEST_CLUSTERS and n_systems >= FEWEST_SYSTEMS
     if can_be_drawn and not math.isnan(first - second):
-        # What a swap adds to the mean of one metric it takes from that of the other.
-        n_of_system = np.bincount(systems)
-        moves = _sums_of_units((right - left) / n_of_system[systems], systems, unit_of_row)
+        # What a swap adds to the mean of one metric it takes from that of the other: sparse, as a unit may be a row.
+        moved = (right - left) / np.bincount(systems)[systems]
+        moves = coo_array((moved, (systems, unit_of_row))).tocsr()
         for swap in drawn_units(unit, clusters, systems, swaps, resamples, seed, len(judged)):
-            moved = (moves @ swap).T
-            ones = np.ones(moved.shape)
-            people = np.broadcast_to(whole_human, moved.shape)
-            of_x = statistics_of(whole_x + moved, people, ones)
-            of_y = statistics_of(whole_y - moved, people, ones)
-            swapped.append(of_x - of_y)
-        if bootstrap and unit == "both":
-            # The same seed draws the same systems and clusters for both metrics.
-            of_x, of_y = (
-                system_samples([statistic], metric, scores_of[2], *sizes, resamples=resamples, seed=seed)[statistic]
-                for metric in scores_of[:2]
-            )
-            samples.append(of_x - of_y)
-        elif bootstrap:
-            for times in drawn_units(unit, clusters, systems, draws, resamples, seed, len(judged)):
-                by_system = np.ones((times.shape[1], n_systems))
-                by_cluster = np.ones((n_clusters, times.shape[1]))
-                if unit == "systems":
-                    by_system = times.T
-                else:
-                    by_cluster = times
-                metric_x, metric_y, people = (scores(by_cluster) for scores in scores_of)
-                samples.append(statistics_of(metric_x, people, by_system) - statistics_of(metric_y, people, by_system))
+            swapped.append(_after_swaps(statistic, (whole_x, whole_y, whole_human), (moves @ swap).T))
+        if bootstrap:
+            samples += _samples(statistic, unit, scores_of, systems, clusters, resamples, seed)
     drawn = Drawn(
         x=first,
         y=second,
@@ -122,13 +102,60 @@ def compare_systems(
         swapped=np.concatenate(swapped),
         units=n_units,
         n=len(judged),
-        clusters=n_clusters,
+        clusters=number_of(clusters),
     )
     return comparison_of(drawn, alternative, confidence)
 
 
-def _sums_of_units(values: Floats, systems: Ints, units: Ints) -> Any:
-    """[S, U] sums of float64[N] values by system and unit: a sparse matrix, as a unit may be a row."""
-    from scipy.sparse import coo_array
+def _system_scores(left: Floats, right: Floats, human: Floats, systems: Ints, clusters: Ints) -> list[SystemScores]:
+    """Of both metrics and of people the mean scores of systems, of float64[N] scores of their segments."""
+    sizes = (number_of(systems), number_of(clusters))
+    # Published scores of systems stand in each of their rows: less the first one, their mean is not rounded.
+    _, first_rows = np.unique(systems, return_index=True)
+    published = human[first_rows]
+    columns = (left, right, human - published[systems])
+    x, y, people_above = (system_scores(by_mean(column), mean, systems, clusters, *sizes) for column in columns)
+    return [x, y, lambda weights: published + people_above(weights)]
 
-    return coo_array((values, (systems, units))).tocsr()
+
+def _after_swaps(statistic: Statistic, wholes: tuple[Floats, Floats, Floats], moved: Floats) -> Floats:
+    """float64[R] differences after float64[R, S] moves of systems' means from one metric to the other."""
+    whole_x, whole_y, whole_human = wholes
+    once = np.ones(moved.shape)
+    people = np.broadcast_to(whole_human, moved.shape)
+    x = weighted_statistics([statistic], whole_x + moved, people, once)[statistic]
+    return np.asarray(x - weighted_statistics([statistic], whole_y - moved, people, once)[statistic])
+
+
+def _samples(
+    statistic: Statistic,
+    unit: Unit,
+    scores_of: Sequence[SystemScores],
+    systems: Ints,
+    clusters: Ints,
+    resamples: int,
+    seed: int,
+) -> Iterator[Floats]:
+    """float64[R] differences of a block of bootstrap samples at a time."""
+    n_systems = number_of(systems)
+    n_clusters = number_of(clusters)
+    if unit == "both":
+        of_metrics = []
+        for metric in scores_of[:2]:
+            # The same seed draws the same systems and clusters for both metrics.
+            drawn = system_samples(
+                [statistic], metric, scores_of[2], n_systems, n_clusters, resamples=resamples, seed=seed
+            )
+            of_metrics.append(drawn[statistic])
+        yield of_metrics[0] - of_metrics[1]
+        return
+    for times in drawn_units(unit, clusters, systems, draws, resamples, seed, len(systems)):
+        by_system = np.ones((times.shape[1], n_systems))
+        by_cluster = np.ones((n_clusters, times.shape[1]))
+        if unit == "systems":
+            by_system = times.T
+        else:
+            by_cluster = times
+        x, y, people = (scores(by_cluster) for scores in scores_of)
+        of_x = weighted_statistics([statistic], x, people, by_system)[statistic]
+        yield of_x - weighted_statistics([statistic], y, people, by_system)[statistic]

@@ -22,9 +22,9 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bmx_grid.core.errors import check_name
+from bmx_grid.core.errors import check_known
 from bmx_grid.core.ragged import Flags, Floats, Ints
-from bmx_grid.measures.correlation import TIE
+from bmx_grid.measures.correlation import TIE, size_exponent
 from bmx_grid.measures.correlations_of_resamples import pearson_two_pass
 from bmx_grid.measures.resampling import (
     CACHED_CELLS,
@@ -41,9 +41,8 @@ from bmx_grid.measures.resampling import (
     seeded_draws,
     sums_by,
 )
-from bmx_grid.measures.scale import size_exponent
 
-Statistic = Literal["pearson", "spearman", "kendall", "pairwise_accuracy", "agreement_slope"]
+Statistic = Literal["pearson", "spearman", "kendall", "kendall_c", "pairwise_accuracy", "agreement_slope"]
 FEWEST_SYSTEMS = 3  # different ones, in a resample that counts
 
 
@@ -163,7 +162,7 @@ def weighted_statistics(
     Raises ConfigError for an unknown statistic.
     """
     for statistic in statistics:
-        check_name("statistic", statistic, get_args(Statistic))
+        check_known("statistic", statistic, get_args(Statistic))
     parts = []
     # as many rows at a time as leave all pairs of systems in a cache
     for some in ranges(len(times), fitting(CACHED_CELLS, times.shape[1] ** 2)):
@@ -203,6 +202,10 @@ def _statistics_of(
             untied_metric = (pairs * np.abs(by_metric)).sum(axis=0)
             untied_human = (pairs * np.abs(by_human)).sum(axis=0)
             values[statistic] = ratio(net, np.sqrt(untied_metric * untied_human))
+        elif statistic == "kendall_c":
+            net = (pairs * by_metric * by_human).sum(axis=0)
+            fewer = np.minimum(_n_different(metric, times), _n_different(human, times))
+            values[statistic] = ratio(2 * net * fewer, times.sum(axis=0) ** 2 * (fewer - 1))
         elif statistic == "agreement_slope":
             # where all drawn systems tie by the metric the pairs that were not drawn are infinitely far apart: the
             # slope is NaN in the end
@@ -258,6 +261,14 @@ def agreement_slopes(gaps: Floats, order: Floats, weights: Floats) -> Floats:
 def expit(values: Floats) -> Floats:
     """1 / (1 + exp(-x)), without an overflow."""
     return np.asarray(0.5 + 0.5 * np.tanh(values / 2))
+
+
+def _n_different(scores: Floats, times: Floats) -> Ints:
+    """int64[B] how many different scores the drawn systems have, of float64[S, B] finite scores."""
+    ordered = np.sort(np.where(times > 0, scores, np.inf), axis=0)
+    is_last = np.isfinite(ordered)
+    is_last[:-1] &= ordered[1:] != ordered[:-1]
+    return np.asarray(np.count_nonzero(is_last, axis=0))
 
 
 def _net_below(scores: Floats, times: Floats) -> Floats:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bmx_grid.core.contents import file_digest
 from bmx_grid.core.errors import UnavailableError
+from bmx_grid.core.identity import file_digest
 
 FLORES = ("flores101", "flores200")  # tokenizers of sacreBLEU
 
@@ -27,7 +27,7 @@ def content_of_model(name: str) -> str | None:
     return file_digest(file)[:16]
 
 
-def check_model(name: str) -> None:
+def check_flores_model(name: str) -> None:
     """Raise UnavailableError without a sub-word model: sacreBLEU itself would download it in the midst of a sweep."""
     from sentencepiece import SentencePieceProcessor
 

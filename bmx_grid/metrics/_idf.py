@@ -18,14 +18,14 @@ from bmx_grid.models.loading import LoadedModel
 if TYPE_CHECKING:
     from bmx_grid.datasets.segments import SegmentSet
 
-Tokens = Callable[[Sequence[str]], TokenIds]
+TextsToIds = Callable[[Sequence[str]], TokenIds]
 
 
 # Of each loaded model the weights that were computed last, and the texts and limit of length that they are for.
 _last_weights: WeakKeyDictionary[LoadedModel, tuple[tuple[str, ...], int | None, Floats]] = WeakKeyDictionary()
 
 
-def idf_of_texts(loaded: LoadedModel, texts: tuple[str, ...], max_length: int | None, tokens: Tokens) -> Floats:
+def idf_of_texts(loaded: LoadedModel, texts: tuple[str, ...], max_length: int | None, tokens: TextsToIds) -> Floats:
     """`idf_weights` of the texts, each of which `tokens` makes the tokens of; computed once, not for every batch."""
     known = _last_weights.get(loaded)
     if known is not None and known[:2] == (texts, max_length):

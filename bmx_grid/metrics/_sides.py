@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.core.ragged import Flags
-from bmx_grid.words.perturbation import Item, Plan, Request, split_words
+from bmx_grid.words.perturbation import Item, Plan, Request
+from bmx_grid.words.segmentation import split_words
 
 Indices = NDArray[np.intp]
 Tokens = tuple[str, ...]
-MOST_CELLS = 2**20  # of one side; counting takes some 60 bytes per cell, 64 MB in all
+MOST_SIDE_CELLS = 2**20  # of one side; counting takes some 60 bytes per cell, 64 MB in all
 LONG_SIDE = 2**15  # cells, from which on it can be quicker to count only around the hidden words
 CELLS_OF_A_CHANGE = 4  # how much longer a token takes that is counted by what changes around it
 
@@ -111,7 +112,7 @@ def fixed_text(request: Request) -> str:
 def sides_of_request(request: Request, tokenizer: Tokenizer, orders: int) -> Iterator[CountedSide]:
     """The request's masks over tokens, or one side per text where the texts must be written out first.
 
-    Masks of long texts come in several sides of at most MOST_CELLS cells each, made one after the other: whoever
+    Masks of long texts come in several sides of at most MOST_SIDE_CELLS cells each, made one after the other: whoever
     takes them in turn never holds the masks of all texts over all characters. Where few words of a long text are
     hidden, the n-grams around them are counted alone. orders: of the longest n-grams.
     """
@@ -134,7 +135,7 @@ def sides_of_request(request: Request, tokenizer: Tokenizer, orders: int) -> Ite
     if _few_are_hidden(plan.keep, n_tokens, len(tokens), orders):
         yield ChangedSide(tokens, fixed, is_hypothesis, word_of_token, is_stand_in, plan.keep)
         return
-    at_once = max(MOST_CELLS // cells_per_text(tokens, fixed), 1)
+    at_once = max(MOST_SIDE_CELLS // cells_per_text(tokens, fixed), 1)
     for start in range(0, len(plan), at_once):
         keep = plan.keep[start : start + at_once]
         visible = np.ones((len(keep), len(tokens) + 1), np.bool_)

@@ -6,13 +6,14 @@ import dataclasses
 import itertools
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
 from bmx_grid.core.identity import Component, digest, identity, runtime
 from bmx_grid.core.ragged import Floats
+from bmx_grid.words.attributions import AttributionSet
 from bmx_grid.words.perturbation import Item, Request, Role
 
 if TYPE_CHECKING:
@@ -20,19 +21,6 @@ if TYPE_CHECKING:
 
 GroundTruth = Literal["source", "reference"]
 Cost = Literal["light", "model"]
-
-
-@dataclass(frozen=True, eq=False)
-class GivenScores:
-    """Scores that exist before a sweep: float64[N] of segments (NaN = not scored), and those of systems by name."""
-
-    segments: Floats
-    systems: Mapping[str, float] = field(default_factory=dict)
-
-    def digest(self) -> str:
-        """What the identity of a metric says of these scores."""
-        systems = [[name, repr(score)] for name, score in sorted(self.systems.items())]
-        return digest([repr(self.segments.tolist()), systems])[:16]
 
 
 @dataclass(frozen=True)
@@ -129,11 +117,11 @@ class Metric(Component):
         """
         return None
 
-    def given(self, segments: SegmentSet) -> GivenScores | None:
-        """The scores of these segments where they exist already, read from a file; None, the default, to score texts.
+    def given(self, segments: SegmentSet) -> AttributionSet | None:
+        """The scores of these segments and systems if they are read from a file; None, the default, to score texts.
 
         Such a metric scores no text, so that it has settings without an explainer only. What was read is part of the
-        identity of what `fitted` returns. Raises DataError for scores that do not fit the segments.
+        identity of what `fitted` returns (`scores_digest`). Raises DataError for scores that do not fit the segments.
         """
         return None
 
@@ -180,6 +168,12 @@ class Metric(Component):
         Where it is given it equals `score` on the rendered texts bit for bit.
         """
         return None
+
+
+def scores_digest(given: AttributionSet) -> str:
+    """What the identity of a metric says of scores that were read from a file: 16 hexadecimal digits."""
+    systems = [[name, repr(score)] for name, score in sorted(given.systems.items())]
+    return digest([repr(given.base_scores.tolist()), systems])[:16]
 
 
 def pairs_of(items: Sequence[Item], role: GroundTruth) -> list[tuple[str, str]]:

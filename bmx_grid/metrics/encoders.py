@@ -29,8 +29,8 @@ from bmx_grid.models.encoding import (
     windows,
 )
 from bmx_grid.models.files import check_model, model_identity
-from bmx_grid.models.languages import languages_of
 from bmx_grid.models.loading import Device, LoadedModel, ModelKind, Precision, fastest_precision, load_model
+from bmx_grid.models.model_cards import model_languages
 from bmx_grid.words.perturbation import Item, Role
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ class ModelMetric(Metric):
         return ((self.model, self.revision),)
 
     def known_languages(self, role: Role) -> frozenset[str] | None:
-        return languages_of(self.pretrained())
+        return model_languages(self.pretrained())
 
     def fingerprint(self) -> dict[str, Any]:
         """Settings, with the commit of a hub model and the content of a local one."""

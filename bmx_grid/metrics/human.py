@@ -11,7 +11,8 @@ import numpy as np
 
 from bmx_grid.core.errors import ConfigError, DataMissingError
 from bmx_grid.core.identity import identity
-from bmx_grid.metrics.base import GivenScores, Metric
+from bmx_grid.metrics.base import Metric, scores_digest
+from bmx_grid.words.attributions import AttributionSet
 from bmx_grid.words.perturbation import Item, Role
 
 if TYPE_CHECKING:
@@ -50,9 +51,9 @@ class Human(Metric):
 
     def fitted(self, segments: SegmentSet) -> Self:
         """This human score with a digest of its values on these segments as its identity. Raises as `given`."""
-        return dataclasses.replace(self, scores=self.given(segments).digest())
+        return dataclasses.replace(self, scores=scores_digest(self.given(segments)))
 
-    def given(self, segments: SegmentSet) -> GivenScores:
+    def given(self, segments: SegmentSet) -> AttributionSet:
         """What these people said of the segments, NaN where they rated none, and of whole systems.
 
         Raises DataMissingError for a set without this human score beside its primary one.
@@ -63,7 +64,7 @@ class Human(Metric):
             raise DataMissingError(f"there is no further human score '{self.aspect}'")
         segment_scores = np.array(judgements.scores[self.aspect])
         system_scores = judgements.systems.get(self.aspect, {})
-        return GivenScores(segment_scores, system_scores)
+        return AttributionSet(segment_scores, {}, systems=system_scores)
 
     def score(self, items: Sequence[Item]) -> NoReturn:
         raise ConfigError("the metric 'human' is what people said of a data set, and cannot score other texts.")

@@ -12,9 +12,11 @@ import numpy as np
 
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError
 from bmx_grid.core.identity import identity
+from bmx_grid.datasets.file_source import FileSource
 from bmx_grid.datasets.imported_files import SCORE_ROLES, read_score_file
-from bmx_grid.datasets.scores_of_files import FromFile, file_rows, file_system_scores
-from bmx_grid.metrics.base import GivenScores, Metric
+from bmx_grid.datasets.scores_of_files import file_rows, file_system_scores
+from bmx_grid.metrics.base import Metric, scores_digest
+from bmx_grid.words.attributions import AttributionSet
 from bmx_grid.words.perturbation import Item, Role
 
 if TYPE_CHECKING:
@@ -22,10 +24,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Imported(FromFile, Metric):
+class Imported(FileSource, Metric):
     """Scores of segments, of systems, or of both, read from a file (`datasets.imported_files` says which layouts).
 
-    Fields as of `FromFile`. columns: of score, id, system and language_pair; without one the score takes also that of
+    Fields as of `FileSource`. columns: of score, id, system and language_pair; without one the score takes also that of
     the metric's name: one table may hold several metrics.
     Paths and columns are no identity: `fitted` puts the scores themselves there, as a digest.
     """
@@ -48,9 +50,9 @@ class Imported(FromFile, Metric):
 
     def fitted(self, segments: SegmentSet) -> Imported:
         """This metric with the digest of its scores of these segments as its identity. Raises as `given`."""
-        return dataclasses.replace(self, scores=self.given(segments).digest())
+        return dataclasses.replace(self, scores=scores_digest(self.given(segments)))
 
-    def given(self, segments: SegmentSet) -> GivenScores:
+    def given(self, segments: SegmentSet) -> AttributionSet:
         """The scores of these segments, NaN where the file says that there is none, and of their systems.
 
         Warns of a file in which some segments have none.
@@ -80,7 +82,7 @@ class Imported(FromFile, Metric):
                     "counted.",
                     stacklevel=2,
                 )
-        return GivenScores(by_segment, by_system)
+        return AttributionSet(by_segment, {}, systems=by_system)
 
     def score(self, items: Sequence[Item]) -> NoReturn:
         raise ConfigError(

@@ -148,7 +148,8 @@ def _end(program: subprocess.Popen[str], process: int) -> None:
 
 def _counts(program: subprocess.Popen[str], references: Sequence[str], hypothesis: str) -> list[float]:
     """The counts of one segment. Raises BmxError when the program does not answer with them."""
-    texts = [_plain(text) for text in [*references, hypothesis]]
+    # Each text on one line, without the mark between texts.
+    texts = [" ".join(text.replace("|||", " ").split()) for text in [*references, hypothesis]]
     line = _ask(program, " ||| ".join(["SCORE", *texts]))
     numbers = line.split()
     are_numbers = all(number.replace(".", "", 1).isdigit() for number in numbers)
@@ -178,8 +179,3 @@ def _ask(program: subprocess.Popen[str], line: str) -> str:
             "(metric.meteor.memory)."
         )
     return answer
-
-
-def _plain(text: str) -> str:
-    """A text on one line, without the mark between texts."""
-    return " ".join(text.replace("|||", " ").split())

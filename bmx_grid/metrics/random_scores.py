@@ -38,12 +38,11 @@ class RandomMetric(Metric):
 
     def score(self, items: Sequence[Item]) -> Floats:
         pairs = pairs_of(items, self.ground_truth)
-        words = b"".join(self._word(ground_truth, hypothesis) for ground_truth, hypothesis in pairs)
+        words = []
+        for ground_truth, hypothesis in pairs:
+            # The length keeps ("ab", "c") and ("a", "bc") apart.
+            text = f"{self.seed} {len(ground_truth)} {ground_truth}{hypothesis}"
+            words.append(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest())
         # The highest 53 of 64 bits: as many as a float64 holds exactly, so that the scores stay below 1.
-        bits = np.frombuffer(words, dtype="<u8") >> np.uint64(11)
+        bits = np.frombuffer(b"".join(words), dtype="<u8") >> np.uint64(11)
         return bits.astype(np.float64) * 2.0**-53
-
-    def _word(self, ground_truth: str, hypothesis: str) -> bytes:
-        """64 random bits; the length keeps ("ab", "c") and ("a", "bc") apart."""
-        text = f"{self.seed} {len(ground_truth)} {ground_truth}{hypothesis}"
-        return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bmx_grid.core.errors import ConfigError, UnavailableError
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Flags, Floats
-from bmx_grid.metrics._flores import FLORES, check_model, content_of_model
+from bmx_grid.metrics._flores import FLORES, check_flores_model, content_of_model
 from bmx_grid.metrics._ngrams import NgramTrie, count_ngrams, ngrams_of, with_lengths
 from bmx_grid.metrics._sides import (
     Indices,
@@ -217,7 +217,7 @@ def _library_tokenizer(name: str) -> Callable[[str], str]:
     from sacrebleu import BLEU
 
     if name in FLORES:
-        check_model(name)
+        check_flores_model(name)
     try:
         tokenizer: Callable[[str], str] = BLEU(tokenize=name).tokenizer
     except RuntimeError as error:  # what sacreBLEU raises for them

@@ -21,8 +21,8 @@ from bmx_grid.metrics.encoders import NeuralMetric, TokenVectors, for_token_pair
 from bmx_grid.models.causal import log_likelihoods
 from bmx_grid.models.encoding import lengths_of, tokenize
 from bmx_grid.models.files import check_model, model_identity
-from bmx_grid.models.languages import languages_of
 from bmx_grid.models.loading import LoadedModel, load_model
+from bmx_grid.models.model_cards import model_languages
 from bmx_grid.words.perturbation import Item, Role
 
 MOST_WEIGHT = 1_000_000
@@ -81,7 +81,7 @@ class XMoverScore(NeuralMetric):
     def known_languages(self, role: Role) -> frozenset[str] | None:
         models = self.pretrained()
         # the language model reads hypotheses alone
-        return languages_of(models if role == "hypothesis" else models[:1])
+        return model_languages(models if role == "hypothesis" else models[:1])
 
     def pretrained(self) -> tuple[tuple[str, str | None], ...]:
         if self.language_model is None:

@@ -10,7 +10,7 @@ from bmx_grid.core.errors import UnavailableError, shown
 
 # The keys of config.json that hold a limit, over all architectures of transformers. Many have none: Mamba has no
 # positions, and those of BLOOM and XLNet are relative.
-KEYS = (
+LIMIT_KEYS = (
     *("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "seq_length", "max_sequence_length"),
     *("max_encoder_position_embeddings", "max_decoder_position_embeddings"),
 )
@@ -21,7 +21,7 @@ _LEAST = 4  # tokens: a text with begin and end, of two tokens
 
 def check_limits(model: str, path: Path, settings: Mapping[str, Any]) -> None:
     """Raise UnavailableError for a limit in a model's config.json or tokenizer_config.json that cannot be one."""
-    for key in (*KEYS, OF_TOKENIZER):
+    for key in (*LIMIT_KEYS, OF_TOKENIZER):
         value = settings.get(key)
         if value is None:
             continue
@@ -38,7 +38,7 @@ def check_limits(model: str, path: Path, settings: Mapping[str, Any]) -> None:
 def token_limit(tokenizer: Any, network: Any) -> int:
     """Tokens that a text may have, special tokens included; NO_LIMIT if nothing limits them."""
     config = network.config.get_text_config()
-    limits = [getattr(config, key, None) for key in KEYS]
+    limits = [getattr(config, key, None) for key in LIMIT_KEYS]
     limits.append(tokenizer.model_max_length)
     limits += _table_limits(network)
     smallest = NO_LIMIT

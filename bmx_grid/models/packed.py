@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.core.contents import file_digest
 from bmx_grid.core.errors import UnavailableError
+from bmx_grid.core.identity import file_digest
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from bmx_grid.core.ragged import Floats
 
-HEIGHT = 2.2  # inches
+HEATMAP_HEIGHT = 2.2  # inches
 MOST_TICKS = 9
 
 
@@ -27,7 +27,7 @@ def correlation_heatmap(analysis: Analysis, row: int) -> Figure:
     """A cell per point of the grid; undefined ones are empty. To be called inside `canvas.style`."""
     table = analysis.table
     setting = analysis.ask(at_points).iloc[row]
-    figure, (axes,) = canvas(PAGE, HEIGHT)
+    figure, (axes,) = canvas(PAGE, HEATMAP_HEIGHT)
     # By place, not by value: p may be infinite, and w need not be evenly spaced.
     mesh = axes.pcolormesh(np.ma.masked_invalid(table.correlation[row].T), cmap="viridis")
     figure.colorbar(mesh, ax=axes, label=correlation_of(analysis), pad=0.01)

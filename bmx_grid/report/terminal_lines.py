@@ -18,7 +18,7 @@ from bmx_grid.measures.grid import GridSpec
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS
 from bmx_grid.report.table import wrapped
 from bmx_grid.sweep.outcomes import Outcome
-from bmx_grid.sweep.settings import Refused, Setting, SweepPlan
+from bmx_grid.sweep.settings import NotRun, Setting, SweepPlan
 
 WIDEST = 120  # characters per line, on however wide a terminal
 NARROWEST = 40
@@ -52,7 +52,7 @@ def unit_of_gains(analysis: Given) -> str:
     return f"{sentence} {in_sample}" if in_sample else sentence
 
 
-def _by_cause(refused: Sequence[Refused]) -> list[tuple[list[str], str]]:
+def _by_cause(refused: Sequence[NotRun]) -> list[tuple[list[str], str]]:
     """Each cause once, and what is refused for it, in order.
 
     Sentences on several models that differ in the model and its revision only are one, with MODEL and REVISION in it,
@@ -82,7 +82,7 @@ def _by_cause(refused: Sequence[Refused]) -> list[tuple[list[str], str]]:
     return causes
 
 
-def failures(failed: Sequence[Refused], title: str = "failed") -> str:
+def failures(failed: Sequence[NotRun], title: str = "failed") -> str:
     """How many parts of a sweep failed, then each reason once, with how many failed for it; "" where none did."""
     if not failed:
         return ""
@@ -93,7 +93,7 @@ def failures(failed: Sequence[Refused], title: str = "failed") -> str:
     return "\n".join(lines)
 
 
-def setting_line(outcome: Outcome, place: int, total: int, said: set[str]) -> str:
+def setting_line(outcome: Outcome | NotRun, place: int, total: int, said: set[str]) -> str:
     """One line for one finished setting: correlations of the metric alone and at its fixed point, what it took.
 
     A reason that is already in `said` is not said again; a new one is added. A long one is cut: `failures` has it all.
@@ -101,13 +101,13 @@ def setting_line(outcome: Outcome, place: int, total: int, said: set[str]) -> st
     # As many digits as the last setting has, so that lines begin alike.
     n_digits = len(str(total))
     head = f"[{place:>{n_digits}}/{total}] {outcome.label}: "
-    result = outcome.result
-    if result is None:
+    if isinstance(outcome, NotRun):
         reason = "for the same reason"
         if outcome.reason not in said:
             said.add(outcome.reason)
             reason = shortened(outcome.reason, MOST_IN_LINE)
         return f"{head}failed: {reason}"
+    result = outcome.result
     parts = []
     if result.n_unexplained > 0:
         segments = counted(result.n_unexplained, "segment")
@@ -136,9 +136,9 @@ def setting_line(outcome: Outcome, place: int, total: int, said: set[str]) -> st
 
 
 def announcement(
-    name: str, plan: SweepPlan, spec: GridSpec | None, left_out: Mapping[str, str]
+    name: str, plan: SweepPlan, spec: GridSpec | None, left_out: Sequence[NotRun]
 ) -> tuple[list[str], list[str]]:
-    """What a sweep runs and what it leaves out, and warnings. left_out: evaluations and why. spec: as in plan_table."""
+    """What a sweep runs and what it leaves out, and warnings. left_out: evaluations. spec: as in plan_table."""
     grid = ""
     # Metrics alone have no words to aggregate, and so no grid.
     if spec is not None and _n_explained(plan) > 0:
@@ -152,8 +152,8 @@ def announcement(
         n_repeated = len(plan.repeats) // len(seeds)
         named_seeds = ", ".join(seeds)
         lines.append(f"{n_repeated} of them again with seed {named_seeds}: tables/seeds.parquet")
-    for evaluation, reason in left_out.items():
-        lines.append(f"evaluation {evaluation} left out: {reason}")
+    for part in left_out:
+        lines.append(f"{part.label} left out: {part.reason}")
     lines += _each("left out", plan.left_out)
     warnings = cautions(plan)
     warnings += _each("failed", plan.failed)
@@ -172,7 +172,7 @@ def _n_explained(plan: SweepPlan) -> int:
     return sum(setting.explainer is not None for setting in plan.settings)
 
 
-def _each(title: str, refused: Sequence[Refused]) -> list[str]:
+def _each(title: str, refused: Sequence[NotRun]) -> list[str]:
     """A line per reason, with the names of what is refused for it."""
     lines = []
     for labels, reason in _by_cause(refused):
@@ -269,12 +269,9 @@ def plan_table(
         sizes = f"{len(segments):>8,}  {segments.rated:>6,}"
         lines.append(f"{sizes}  {cost:>11}  {setting.label}")
     lines += ["", *cautions(plan)]
-    unavailable = []
-    for name, reason in plan.unavailable.items():
-        unavailable.append(Refused(name, reason))
     lines += _each("left out", plan.left_out)
     lines += _each("failed", plan.failed)
-    lines += _each("unavailable", unavailable)
+    lines += _each("unavailable", list(plan.unavailable.values()))
     for name, texts in plan.costs().items():
         time = times.get(name, "")
         lines.append(f"texts to score with {name}: {texts}{time}")

@@ -1,4 +1,9 @@
-"""MLflow's store: made and checked before MLflow opens it, written fast, and what goes wrong with it in one line."""
+"""MLflow's store: made and checked before MLflow opens it, answers with bounds, and its errors in one line each.
+
+A server's answers may be of any length, packed, or without an end. MLflow's client limits the wait for each piece of an
+answer only, and unpacks whatever comes. Bounded are the requests that are made within a block, of any library: the
+client offers no place for it.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +13,10 @@ import os
 import re
 import sqlite3
 import tempfile
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -22,41 +29,31 @@ from bmx_grid.core.wording import visible
 MetricEntry = tuple[str, float, int]  # of a metric of MLflow's: name, value, step
 
 SQLITE = "sqlite:///"
+AT_ONCE = 1000  # metrics of a call: MLflow's limit
 ARTIFACTS = "mlruns"  # the folder of artifacts beside a database
 LOCK_SECONDS = 180.0  # for another sweep to make the database: seconds of work, a minute where four share a busy core
 BUSY_SECONDS = 20.0  # for another process to end its transaction; MLflow waits equally long
 TRIES = 2  # of a request to a server
-# A point that is there already, as after an interrupt, is left as it is.
-ADD_POINTS = """
-    INSERT INTO metrics (run_uuid, key, value, timestamp, step, is_nan) VALUES (?, ?, ?, ?, ?, FALSE)
-    ON CONFLICT DO NOTHING
-"""
-# The last point of each series, which MLflow keeps apart.
-SET_LATEST = """
-    INSERT INTO latest_metrics (run_uuid, key, value, timestamp, step, is_nan) VALUES (?, ?, ?, ?, ?, FALSE)
-    ON CONFLICT (key, run_uuid) DO UPDATE
-    SET value = excluded.value, timestamp = excluded.timestamp, step = excluded.step
-"""
+MOST_BYTES = 250_000_000  # of an answer, unpacked; ten thousand runs of a sweep have 200 MB
+UPLOAD_SECONDS = 3600.0  # for a request that sends a file, whose bytes take their time
 ACTIVE_RUNS = """
     SELECT run_uuid FROM runs JOIN experiments USING (experiment_id)
     WHERE runs.lifecycle_stage = 'active' AND experiments.lifecycle_stage = 'active'
 """
 
 
-def insert_points(address: str, run_id: str, entries: Sequence[MetricEntry], times: Sequence[int]) -> None:
-    """Finite points of series into a SQLite store, all of them or, when killed, none; times: milliseconds, of each.
+def send_metrics(client: Any, run: Any, entries: Sequence[MetricEntry], when: int) -> None:
+    """Send metrics of a run in as few calls as MLflow allows; those that the run has already stay as they are.
 
-    MLflow makes an object of every point, which takes several times as long (benchmarks/tracking.py). A store whose
-    tables are other ones raises sqlite3.Error.
+    when: milliseconds of the first step; every later step is one later, because MLflow's page of a metric draws
+    over time until it is set to steps, and points of one time are a vertical line there.
     """
-    rows = [(run_id, key, value, when, step) for (key, value, step), when in zip(entries, times, strict=True)]
-    latest = {row[1]: row for row in rows}  # series in the order of the entries, as pages show them
-    rows.sort(key=lambda row: (row[1], row[4], row[3]))  # by series, step and time: the last of each is its latest
-    latest |= {row[1]: row for row in rows}
-    path = Path(address.removeprefix(SQLITE))
-    with closing(sqlite3.connect(path, timeout=BUSY_SECONDS)) as database, database:
-        database.executemany(ADD_POINTS, rows)
-        database.executemany(SET_LATEST, latest.values())
+    from mlflow.entities import Metric
+
+    first = min((step for *_, step in entries), default=0)
+    metrics = [Metric(key, value, when + step - first, step) for key, value, step in entries]
+    for start in range(0, len(metrics), AT_ONCE):
+        client.log_batch(run.info.run_id, metrics=metrics[start : start + AT_ONCE])
 
 
 def active_runs(address: str) -> set[str]:
@@ -204,3 +201,76 @@ def shown_address(address: str) -> str:
     if len(masked) <= 300:
         return masked
     return f"{masked[:200]} … {masked[-60:]}"
+
+
+@contextmanager
+def bounded_answers(seconds: float) -> Iterator[None]:
+    """Requests within take so many seconds at most, retries included, and read MOST_BYTES of an answer.
+
+    They raise TimeoutError, and StoreError for a longer answer. One that has no end is left to a thread of its own.
+    """
+    adapters = import_module("requests.adapters")  # MLflow's client and what that reads with, which come with it
+    responses = import_module("urllib3.response")
+    send = adapters.HTTPAdapter.send
+    drain = responses.HTTPResponse.drain_conn
+
+    def bounded_send(adapter: Any, request: Any, *given: Any, **options: Any) -> Any:
+        sends_file = not isinstance(request.body, str | bytes | None)
+        longest = UPLOAD_SECONDS if sends_file else seconds
+        return _in_time(lambda: _read(send(adapter, request, *given, **options)), longest)
+
+    adapters.HTTPAdapter.send = bounded_send
+    responses.HTTPResponse.drain_conn = responses.HTTPResponse.close  # it reads what a retry has no use for
+    try:
+        yield
+    finally:
+        adapters.HTTPAdapter.send = send
+        responses.HTTPResponse.drain_conn = drain
+
+
+def _read(response: Any) -> Any:
+    """The response, whose content is read."""
+    response.raw = _Limited(response.raw)
+    response.content  # noqa: B018  (the response keeps it)
+    return response
+
+
+def _in_time(work: Any, seconds: float) -> Any:
+    """What the work returns or raises. Raises TimeoutError where it is not done by then."""
+    results: list[Any] = []
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except BaseException as error:  # raised where it is waited for
+            failures.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if failures:
+        raise failures[0]
+    if not results:
+        raise TimeoutError(f"no whole answer within {seconds:g} s")
+    return results[0]
+
+
+class _Limited:
+    """A raw response that ends with StoreError after MOST_BYTES."""
+
+    def __init__(self, raw: Any) -> None:
+        self._raw = raw
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._raw, name)
+
+    def stream(self, *given: Any, **options: Any) -> Iterator[bytes]:
+        """The pieces, unpacked."""
+        size = 0
+        for piece in self._raw.stream(*given, **options):
+            size += len(piece)
+            if size > MOST_BYTES:
+                self._raw.close()
+                raise StoreError(f"its answer is longer than {MOST_BYTES:,} bytes: it is no MLflow server")
+            yield piece

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.core.errors import BmxError, UnavailableError, component_errors, exception_line
 from bmx_grid.core.identity import canonical_json, digest
 from bmx_grid.core.terminal import plain_warnings
@@ -24,11 +23,13 @@ from bmx_grid.core.wording import counted, shortened
 from bmx_grid.evaluations.base import NAMES, Evaluation, Finished
 from bmx_grid.evaluations.gain_estimates import estimate_gain
 from bmx_grid.evaluations.grid_options import grid_of_sweep
+from bmx_grid.evaluations.grid_surface import GridEvaluation
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
 from bmx_grid.sweep.executors.local import Sequential
 from bmx_grid.sweep.results import SettingResult, Spent, in_order, repeated, segment_rows
-from bmx_grid.sweep.settings import Refused, Setting
+from bmx_grid.sweep.settings import NotRun, Setting
+from bmx_grid.words.attributions import AttributionSet
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,27 +43,23 @@ BEST = "best"  # the best point of each seed's own grid
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """How a setting ended.
+    """A setting that ended well.
 
-    result: what is known of it alone, and finished: what it was evaluated from; None for a setting that failed.
-    repeated_with: as of `Setting`.
-    error: what it failed with.
+    result: what is known of it alone, and finished: what it was evaluated from. label, repeated_with: as of `Setting`.
     """
 
     label: str
-    result: SettingResult | None = None
-    finished: Finished | None = None
-    repeated_with: int | None = None
-    reason: str = ""
-    error: BmxError | None = None
+    result: SettingResult
+    finished: Finished
+    repeated_with: int | None
 
 
-def failure(setting: Setting, reason: str, error: BmxError | None = None) -> Outcome:
-    """The outcome of a setting that failed."""
-    return Outcome(setting.label, None, None, setting.repeated_with, shortened(reason, MOST_OF_REASON), error)
+def failure(setting: Setting, reason: str, error: BmxError | None = None) -> NotRun:
+    """A setting that failed."""
+    return NotRun("failed", setting.label, shortened(reason, MOST_OF_REASON), error)
 
 
-def finish(setting: Setting, evaluations: Evaluations, spent: Spent | None) -> Outcome:
+def finish(setting: Setting, evaluations: Evaluations, spent: Spent | None) -> Outcome | NotRun:
     """Merge the chunks, load the attributions and evaluate the setting; spent: on scoring it, None if cached."""
     try:
         setting.slot.merge()
@@ -84,9 +81,9 @@ def evaluate(setting: Setting, evaluations: Evaluations, spent: Spent | None) ->
     _check_scored(setting, finished.scores, () if spent is None else spent.unread)
     evaluated: dict[str, Any] = {}
     for evaluation in evaluations.values():
-        if evaluation.AS_IT_ENDS:
-            evaluated[evaluation.key] = evaluation.of_setting(finished)
-    finished = replace(finished, known=evaluated)
+        if isinstance(evaluation, GridEvaluation):
+            finished = replace(finished, surface=evaluation.surface(finished))
+            evaluated[evaluation.key] = finished.surface
     parameters: dict[str, Any] = {}
     for role, part in {"metric": setting.metric, "explainer": setting.explainer}.items():
         if part is not None:
@@ -120,7 +117,8 @@ def _check_scored(setting: Setting, loaded: AttributionSet, unread: Sequence[str
 
     Then nothing of it is kept: the next run asks again. unread: answers that could not be read.
     """
-    lacking = setting.slot.lacking(loaded)
+    # A file may hold scores of whole systems alone.
+    lacking = setting.slot.lacking(loaded) if setting.scores_of_file is None else ""
     if not lacking:
         return
     setting.slot.discard(setting.keys)
@@ -158,7 +156,7 @@ def _signature(setting: Setting) -> str:
 
 def complete(
     outcomes: Sequence[Outcome], evaluations: Evaluations, executor: Executor | None = None
-) -> tuple[list[SettingResult], list[Refused]]:
+) -> tuple[list[SettingResult], list[NotRun]]:
     """The results of a sweep with all evaluations, in the order of their names, and the evaluations that failed.
 
     executor: whose workers evaluate where that takes longer than they start.
@@ -166,11 +164,10 @@ def complete(
     results: list[SettingResult] = []
     settings: list[Finished] = []
     for outcome in sorted(outcomes, key=lambda outcome: outcome.label):
-        if outcome.result is not None and outcome.finished is not None:
-            results.append(outcome.result)
-            settings.append(outcome.finished)
+        results.append(outcome.result)
+        settings.append(outcome.finished)
     evaluated = [dict(result.evaluated) for result in results]  # of each setting, by the key of the evaluation
-    failed: list[Refused] = []
+    failed: list[NotRun] = []
     in_turn = sorted(evaluations.values(), key=_reads_of_others)
     for evaluation in in_turn if settings else ():
         cost = sum(evaluation.cost(len(setting.segments)) for setting in settings)
@@ -178,7 +175,7 @@ def complete(
             with component_errors():
                 values = evaluation.evaluate(settings, partial(each_in_turn, executor or Sequential(), cost))
         except BmxError as error:
-            failed.append(Refused(f"evaluation {evaluation.key}", str(error), error))
+            failed.append(NotRun("failed", f"evaluation {evaluation.key}", str(error), error))
             continue
         for place, value in enumerate(values):
             evaluated[place][evaluation.key] = value
@@ -223,7 +220,7 @@ def seeds_table(
     """
     import pyarrow as pa
 
-    at_once = {name: part for name, part in evaluations.items() if part.AS_IT_ENDS}
+    at_once = {name: part for name, part in evaluations.items() if isinstance(part, GridEvaluation)}
     known = list(results)
     names = {result.names for result in known}
     further = {outcome.repeated_with for outcome in outcomes} - {None}

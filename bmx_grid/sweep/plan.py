@@ -1,18 +1,66 @@
-"""From a sweep to its settings in three moves: read, combine, prepare."""
+"""The plan of a sweep: its settings, what the store lacks of each, and the combinations that do not run.
+
+One pass over metric x data set x explainer. A combination that cannot run raises; the planner records the reason, and
+goes on with the next one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+import itertools
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import TypeVar
 
-from bmx_grid.attribution.languages import warn_of_languages
+from bmx_grid.attribution.boosted import LOWER
+from bmx_grid.attribution.contracts import (
+    check_explainer,
+    check_metric,
+    fitted_to,
+    scores_from_file,
+    warn_of_languages,
+    words_from_file,
+)
+from bmx_grid.attribution.explain import (
+    NOT_ASKED,
+    asked_of,
+    count_texts,
+    explanation_identity,
+    item_key,
+    word_counts,
+)
+from bmx_grid.attribution.store import slot_of
+from bmx_grid.core.errors import (
+    BmxError,
+    ComponentError,
+    ConfigError,
+    DataMissingError,
+    ExplainError,
+    component_errors,
+)
+from bmx_grid.core.storage import check_name
+from bmx_grid.core.wording import counted, named, setting_label, shortened, visible
 from bmx_grid.datasets.base import DatasetReader
+from bmx_grid.datasets.segments import SegmentSet, clusters
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric
-from bmx_grid.sweep.combine import combine, left_out
-from bmx_grid.sweep.members import members, unavailable
-from bmx_grid.sweep.prepare import prepare
-from bmx_grid.sweep.read import read
-from bmx_grid.sweep.settings import ALONE, PlanOptions, Refused, SweepPlan
+from bmx_grid.sweep.settings import ALONE, NotRun, PlanOptions, Setting, SweepPlan
+from bmx_grid.words.attributions import AttributionSet
+from bmx_grid.words.perturbation import Item
+from bmx_grid.words.segmentation import PairWords
+
+MetricOrExplainer = TypeVar("MetricOrExplainer", Metric, Explainer)
+
+
+class NotWanted(BmxError):
+    """A pattern of `leave_out` excludes the combination; the message is the pattern."""
+
+
+class NotPossible(BmxError):
+    """The explainer cannot explain the metric; the message says why."""
 
 
 def make_plan(
@@ -21,29 +69,330 @@ def make_plan(
     explainers: Mapping[str, Explainer],
     options: PlanOptions,
 ) -> SweepPlan:
-    """Read the data and expand the sweep: what will be run, what is cached, what is left out and why. Scores nothing.
+    """Read the data and list the settings of a sweep. Scores nothing.
 
-    explainers: without any, the metrics alone are evaluated.
-    Data that cannot be read fail their own settings only. Raises ConfigError for what is no such pattern, or costs
-    more than the user allows, and BmxError for a metric or explainer that is a file and names none.
+    Args:
+        datasets: readers by name. A data set or language pair that cannot be read fails its own settings only.
+        metrics: metrics by the name of their option; an option may stand for several metrics.
+        explainers: explainers by the name of their option; without any, the metrics alone are evaluated.
+        options: what the sweep covers.
+
+    Returns:
+        The settings with what the store lacks of each, and the combinations that do not run, with reasons.
+
+    Raises:
+        ConfigError: if two metrics or explainers have one name, or if the sweep would cost more than the user allows.
+        BmxError: if an option stands for no metric or explainer, such as a file pattern that matches nothing.
     """
-    data = read(datasets, options)
-    failed = list(data.failed)
-    known_metrics = members("metric", metrics, data.sets, failed)
-    known_explainers = members("explainer", explainers, data.sets, failed)
-    candidates = combine(data, known_metrics, known_explainers if explainers else {ALONE: None}, options.leave_out)
-    everything, fallen = prepare(candidates, data, options)
-    settings = tuple(setting for setting in everything if setting.repeated_with is None)
-    repeats = tuple(setting for setting in everything if setting.repeated_with is not None)
-    without = left_out(fallen, options.leave_out)
+    planner = Planner(options)
+    for name, reader in datasets.items():
+        planner.read(name, reader)
+    known_metrics = planner.members("metric", metrics)
+    known_explainers: Mapping[str, Explainer | None] = planner.members("explainer", explainers)
+    # Metric by metric, so that each model is loaded once.
+    for name, metric in known_metrics.items():
+        planner.add_metric(name, metric, known_explainers if explainers else {ALONE: None})
+    not_run = planner.not_run()
+    for name, part in {**known_metrics, **known_explainers}.items():
+        try:
+            with component_errors():
+                if part is not None:
+                    part.check()
+        except BmxError as error:
+            not_run.append(NotRun("unavailable", name, str(error)))
+    settings = tuple(setting for setting in planner.settings if setting.repeated_with is None)
+    repeats = tuple(setting for setting in planner.settings if setting.repeated_with is not None)
     if options.seeds and settings and not repeats:
         reason = f"no explainer is random, or there is no seed but {options.seed}: nothing is repeated"
-        without.append(Refused("seeds", reason))
-    for combination in fallen:
-        if combination.kind == "failed":
-            failed.append(Refused(combination.label, combination.reason, combination.error))
-    missing = unavailable({**known_metrics, **known_explainers})
-    plan = SweepPlan(settings, repeats, tuple(without), tuple(failed), missing)
+        not_run.append(NotRun("left out", "seeds", reason))
+    plan = SweepPlan(settings, repeats, tuple(not_run))
     warn_of_languages((setting.metric_name, setting.metric, setting.segments.language_pair) for setting in settings)
-    plan.costs()  # refuses what costs more than the user allows
+    plan.costs()  # raises if the sweep costs more than the user allows
     return plan
+
+
+@dataclass(eq=False)
+class Texts:
+    """The texts that a metric reads of N segments, and their keys in the store."""
+
+    items: tuple[Item, ...]
+    words: PairWords
+
+    @functools.cached_property
+    def keys(self) -> tuple[str, ...]:
+        """The key of each item."""
+        return tuple(map(item_key, self.items))
+
+    @functools.cached_property
+    def n_words(self) -> tuple[tuple[int, ...], ...]:
+        """By item, the number of words of each of its texts."""
+        return tuple(word_counts(item, self.words) for item in self.items)
+
+
+class Planner:
+    """Plans one metric after the other on all data sets, and records the combinations that do not run.
+
+    settings: those that are planned. sets: the segments of each language pair that was read.
+    """
+
+    def __init__(self, options: PlanOptions) -> None:
+        self.settings: list[Setting] = []
+        self.sets: list[SegmentSet] = []
+        self._options = options
+        self._failed: list[NotRun] = []
+        # The details of each language pair, by label and reason: what cannot run is reported once for all pairs.
+        self._absent: dict[tuple[str, str], dict[str, str]] = {}
+        self._unwanted: dict[str, list[str]] = {pattern: [] for pattern in options.leave_out}
+        # What is read once for all metrics that share it.
+        self._clusters: dict[tuple[str, str], Sequence[str]] = {}
+        self._texts: dict[tuple[object, ...], Texts] = {}
+        self._words_of_files: dict[tuple[str, str, str], tuple[Explainer, AttributionSet]] = {}
+
+    def read(self, name: str, reader: DatasetReader) -> None:
+        """Add what can be read of a data set; one that is missing as a whole fails once."""
+        options = self._options
+        try:
+            with component_errors():
+                pairs = reader.pairs(options.data_dir)
+            if not pairs:
+                raise ConfigError(f"no language pair is chosen; write dataset.{name}.language_pairs=[PAIR,…].")
+        except BmxError as error:
+            self._failed.append(NotRun("failed", name, str(error), error))
+            return
+        sets: list[SegmentSet] = []
+        errors: dict[str, BmxError] = {}
+        for pair in pairs:
+            try:
+                with component_errors():
+                    segments = reader.read(options.data_dir, pair).head(options.limit)
+                _warn_of_empty_texts(segments)
+                sets.append(replace(segments, constructed=reader.constructed))
+            except BmxError as error:
+                errors[pair] = error
+        is_missing = all(isinstance(error, DataMissingError) for error in errors.values())
+        if len(errors) > 1 and not sets and is_missing:
+            first_error = next(iter(errors.values()))
+            self._failed.append(NotRun("failed", f"{name} (all {len(errors)} language pairs)", str(first_error)))
+        else:
+            for pair, reason in errors.items():
+                self._failed.append(NotRun("failed", setting_label(name, pair), str(reason), reason))
+        # Segments may share a source across the language pairs of a data set.
+        for segments, labels in zip(sets, clusters(sets), strict=True):
+            self._clusters[segments.dataset, segments.language_pair] = labels.tolist()
+        self.sets += sets
+
+    def members(self, group: str, parts: Mapping[str, MetricOrExplainer]) -> dict[str, MetricOrExplainer]:
+        """The parts by name, of which an option may stand for several; parts that break their contract fail.
+
+        Raises ConfigError for a name that occurs twice, BmxError for options that stand for nothing.
+        """
+        known: dict[str, MetricOrExplainer] = {}
+        for option, part in parts.items():
+            members: Mapping[str, MetricOrExplainer] = {}
+            try:
+                with component_errors():
+                    members = part.members(option, self.sets)
+                    for member in members.values():
+                        check_metric(member) if isinstance(member, Metric) else check_explainer(member)
+            except BmxError as error:
+                if not members and not isinstance(error, ComponentError):
+                    raise
+                self._failed.append(NotRun("failed", f"{group} {option}", str(error), error))
+                continue
+            for name in members:
+                check_name(group, name, f"{group}.{option}")
+                if name in known:
+                    raise ConfigError(
+                        f"{group}.{option}: there is another {group} '{name}'; give one of them another name."
+                    )
+            known |= members
+        return known
+
+    def add_metric(self, metric_name: str, metric: Metric, explainers: Mapping[str, Explainer | None]) -> None:
+        """Plan a metric on all data sets with every explainer, one setting per seed if the explainer is random."""
+        for segments in self.sets:
+            missing_roles = [role for role in metric.reads if not segments.has(role)]
+            for role in missing_roles:
+                reason = f"the metric reads the {role}, which {segments.dataset} does not have for every segment"
+                self._add_absent(segments, (metric_name,), reason)
+            if missing_roles:
+                continue
+            with self._recorded(segments, metric_name, missing="no scores"):
+                fitted = fitted_to(metric, segments)
+                scores = scores_from_file(fitted, segments)
+                for name, explainer in (explainers if fitted.is_explained else {ALONE: None}).items():
+                    # The words of one submission do not explain the scores of another one.
+                    of_metric = None if explainer is None or scores is None else explainer.of_metric
+                    if of_metric not in (None, metric_name):
+                        continue
+                    with self._recorded(segments, metric_name, name, missing="no explanations"):
+                        self._add_settings(segments, metric_name, name, fitted, explainer, scores)
+
+    def not_run(self) -> list[NotRun]:
+        """The combinations that do not run: a line per missing part and reason, one for all that is not wanted."""
+        reports = list(self._failed)
+        for (label, reason), details in self._absent.items():
+            first_details = next(iter(details.values()))
+            reason = f"{reason.rstrip('.')} ({', '.join(details)}){first_details}"
+            reports.append(NotRun("left out", label, reason))
+        labels = list(itertools.chain.from_iterable(self._unwanted.values()))
+        if labels:
+            reports.append(NotRun("left out", named(labels, 1), "not wanted in this sweep (leave_out)"))
+        for pattern, matches in self._unwanted.items():
+            if not matches:
+                reason = "no setting fits this pattern of leave_out; correct or delete it"
+                reports.append(NotRun("left out", visible(pattern), reason))
+        return reports
+
+    @contextmanager
+    def _recorded(self, segments: SegmentSet, *names: str, missing: str) -> Iterator[None]:
+        """Record the error that ends the block. missing: the reason if data are missing."""
+        label = setting_label(segments.dataset, segments.language_pair, *names)
+        try:
+            with component_errors():
+                yield
+        except NotWanted as error:
+            self._unwanted[error.args[0]].append(label)
+        except NotPossible as error:
+            self._add_absent(segments, names, str(error))
+        except DataMissingError as error:
+            self._add_absent(segments, names, missing, f": {error}")
+        except BmxError as error:
+            self._failed.append(NotRun("failed", label, str(error), error))
+
+    def _add_absent(self, segments: SegmentSet, names: Sequence[str], reason: str, details: str = "") -> None:
+        label = setting_label(segments.dataset, *names)
+        self._absent.setdefault((label, reason), {})[segments.language_pair] = details
+
+    def _add_settings(
+        self,
+        segments: SegmentSet,
+        metric_name: str,
+        explainer_name: str,
+        metric: Metric,
+        explainer: Explainer | None,
+        scores: AttributionSet | None,
+    ) -> None:
+        """Plan a combination. scores: of the metric, if they are from a file.
+
+        Raises NotWanted, NotPossible, DataMissingError if a file has no explanations of the language pair, ExplainError
+        if the metric refuses a text or no segment can be explained, StoreError.
+        """
+        options = self._options
+        pair = (segments.dataset, segments.language_pair)
+        names = (*pair, metric_name, explainer_name)
+        _check_wanted(names, options.leave_out)
+        texts = self._texts_of(segments, metric)
+        _check_possible(metric_name, metric, explainer, texts.words, scores)
+        read = None
+        if explainer is not None and explainer.is_given:
+            key = (explainer_name, *pair)
+            if key not in self._words_of_files:
+                self._words_of_files[key] = words_from_file(explainer, segments, texts.words)
+            explainer, read = self._words_of_files[key]
+        asked = explainer if read is None else None
+        n_texts, refused = _count_texts(metric, asked, texts)
+        if read is not None:
+            refused |= read.refused
+        _check_refused(refused, segments, names)
+        is_random = explainer is not None and explainer.stochastic
+        for seed in dict.fromkeys((options.seed, *(options.seeds if is_random else ()))):
+            identity = explanation_identity(metric, asked, seed, texts.words)
+            # Without an explainer to ask, the store holds the scores of the metric alone.
+            stored_names = (metric_name, ALONE if asked is None else explainer_name)
+            roles = () if asked is None else asked.roles(metric.reads)
+            slot = slot_of(options.cache_dir, stored_names, identity, pair, metric.reads, roles)
+            setting = Setting(
+                segments=segments,
+                metric_name=metric_name,
+                explainer_name=explainer_name,
+                metric=metric,
+                explainer=explainer,
+                items=texts.items,
+                keys=texts.keys,
+                words=texts.words,
+                clusters=self._clusters[pair],
+                seed=seed,
+                repeated_with=None if seed == options.seed else seed,
+                slot=slot,
+                scores_of_file=scores,
+                words_of_file=read,
+                missing=tuple(slot.missing(texts.keys)) if scores is None else (),
+                n_texts_of_all=n_texts,
+            )
+            self.settings.append(setting)
+
+    def _texts_of(self, segments: SegmentSet, metric: Metric) -> Texts:
+        """The texts that a metric reads of the segments; all metrics that read the same share them."""
+        key = (segments.dataset, segments.language_pair, metric.reads, metric.reads_all_references)
+        if key not in self._texts:
+            items = segments.items(metric.reads, all_references=metric.reads_all_references)
+            words = PairWords.of_pair(self._options.words, segments.language_pair)
+            self._texts[key] = Texts(items, words)
+        return self._texts[key]
+
+
+def _warn_of_empty_texts(segments: SegmentSet) -> None:
+    empty = segments.empty_texts()
+    if empty:
+        origin = segments.origin or segments.dataset
+        n_empty = counted(len(empty), "segment")
+        ids = shortened(", ".join(empty), 60)
+        warnings.warn(
+            f"{origin}: {n_empty} of {len(segments)} with an empty text (segment {ids}); metrics give empty text its "
+            "stated score, and an empty side has no attributions.",
+            stacklevel=2,
+        )
+
+
+def _check_wanted(names: Sequence[str], patterns: Sequence[str]) -> None:
+    for pattern in patterns:
+        if all(map(fnmatchcase, names, pattern.split("/"))):
+            raise NotWanted(pattern)
+
+
+def _check_possible(
+    metric_name: str, metric: Metric, explainer: Explainer | None, words: PairWords, scores: AttributionSet | None
+) -> None:
+    if explainer is None:
+        return
+    if not metric.higher_is_better:
+        raise NotPossible(f"{metric_name} is a metric whose {LOWER}")
+    if explainer.writes_texts and not words.plain:
+        raise NotPossible(f"the explainer writes single spaces between words, but words={words.name}")
+    if asked_of(explainer, metric) is None:
+        raise NotPossible(NOT_ASKED)
+    if scores is not None and not explainer.is_given:
+        raise NotPossible("the scores are from a file, which no explainer can ask for other texts; write explainer=[]")
+
+
+def _count_texts(metric: Metric, explainer: Explainer | None, texts: Texts) -> tuple[tuple[int, ...], dict[int, str]]:
+    """The number of texts that each item needs, and why the explainer refuses some items, by position.
+
+    Raises ExplainError if the metric itself refuses a text: then there is no score either.
+    """
+    counts: list[int] = []
+    refused: dict[int, str] = {}
+    for position, item in enumerate(texts.items):
+        sizes = None if explainer is None else texts.n_words[position]
+        try:
+            counts.append(count_texts(metric, explainer, item, words=texts.words, sizes=sizes))
+        except ExplainError as error:
+            if explainer is None:
+                raise
+            counts.append(1)  # the text itself, for the score of the metric
+            refused[position] = str(error)
+    return tuple(counts), refused
+
+
+def _check_refused(refused: Mapping[int, str], segments: SegmentSet, names: Sequence[str]) -> None:
+    """Raise ExplainError if no segment can be explained; warn if some cannot."""
+    if not refused:
+        return
+    position, reason = next(iter(refused.items()))
+    sentence = f"segment '{segments.segments[position].id}': {reason}"
+    if len(refused) > 1:
+        sentence += f" ({counted(len(refused) - 1, 'more segment')} likewise)"
+    if len(refused) == len(segments):
+        raise ExplainError(sentence)
+    warnings.warn(f"{setting_label(*names)}: not explained: {sentence}", stacklevel=2)

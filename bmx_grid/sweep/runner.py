@@ -11,21 +11,23 @@ from functools import partial
 from itertools import chain
 from traceback import clear_frames
 
-from bmx_grid.attribution.explain import Explanation, explain_items, in_parts, texts_at_once
+from bmx_grid.attribution.explain import explain_items, in_parts, texts_at_once
 from bmx_grid.attribution.promises import check_batches
 from bmx_grid.attribution.store import Slot
 from bmx_grid.core.errors import BmxError, UnavailableError, component_errors
 from bmx_grid.core.identity import canonical_json
-from bmx_grid.core.servers import UNREAD
+from bmx_grid.core.secrets import UNREAD_ANSWERS
 from bmx_grid.core.terminal import plain_warnings
+from bmx_grid.evaluations.grid_surface import GridEvaluation
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric
 from bmx_grid.models.encoding import truncated
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
 from bmx_grid.sweep.outcomes import Evaluations, Outcome, failure, finish, run_jobs, wherever_quicker
 from bmx_grid.sweep.results import Spent
-from bmx_grid.sweep.settings import Setting, SweepPlan
+from bmx_grid.sweep.settings import NotRun, Setting, SweepPlan
 from bmx_grid.words.perturbation import Item
+from bmx_grid.words.segmentation import PairWords
 
 Chunks = dict[int, tuple[list[Item], int]]  # by number: segments that are scored together, and how many texts they need
 
@@ -38,7 +40,7 @@ def run_plan(
     stop_on_error: bool,
     progress: Callable[[int], None],
     drop: Callable[[int], None] = lambda n_texts: None,
-) -> Iterator[Outcome]:
+) -> Iterator[Outcome | NotRun]:
     """Outcomes of the plan's settings as they end: cached ones first, then the others as workers finish.
 
     progress gets the number of texts of every chunk that ends, drop that of texts that are not scored as their setting
@@ -46,7 +48,7 @@ def run_plan(
     failure. Finished chunks are on disk even if this process is killed.
     """
     cached = [setting for setting in plan.everything if setting.cached]
-    at_once = [part for part in evaluations.values() if part.AS_IT_ENDS]
+    at_once = [part for part in evaluations.values() if isinstance(part, GridEvaluation)]
     cost = 0.0
     for setting in cached:
         cost += sum(part.cost(len(setting.segments)) for part in at_once)
@@ -56,7 +58,7 @@ def run_plan(
     with closing(_scored_outcomes(plan, evaluations, executor, progress, drop)) as scored:
         for outcome in chain(evaluated, scored):
             yield outcome
-            if outcome.result is None and stop_on_error:
+            if isinstance(outcome, NotRun) and stop_on_error:
                 return
 
 
@@ -66,7 +68,7 @@ def _scored_outcomes(
     executor: Executor,
     progress: Callable[[int], None],
     drop: Callable[[int], None],
-) -> Generator[Outcome]:
+) -> Generator[Outcome | NotRun]:
     """The outcomes of settings with texts to score, as workers finish."""
     settings = plan.everything
     waiting: dict[int, Chunks] = {}  # by setting, what is not done of it
@@ -84,10 +86,7 @@ def _scored_outcomes(
             parts = (setting.metric, setting.to_ask)
             for number, (items, _) in list(waiting[index].items()):
                 if index in waiting:  # settings that failed meanwhile get no more work
-                    explain = partial(
-                        explain_items, *parts, items, setting.seed, skip_refused=True, words=setting.words
-                    )
-                    work = partial(_work, index, number, setting.slot.stored, *parts, explain)
+                    work = partial(_work, index, number, setting.slot, *parts, items, setting.seed, setting.words)
                     yield Job(work, _needs_device(*parts))
 
     def weight(index: int) -> tuple[bool, int]:
@@ -177,15 +176,17 @@ def _work(
     slot: Slot,
     metric: Metric,
     explainer: Explainer | None,
-    explain: Callable[[], list[Explanation]],
+    items: Sequence[Item],
+    seed: int,
+    words: PairWords,
 ) -> DoneChunk:
     """One chunk, in a worker: explain, write, report."""
     start = time.perf_counter()
     try:
         with plain_warnings(), component_errors():
             before = truncated()
-            n_unread = len(UNREAD)
-            explained = explain()
+            n_unread = len(UNREAD_ANSWERS)
+            explained = explain_items(metric, explainer, items, seed, skip_refused=True, words=words)
             if number == 0:
                 check_batches(metric, explained)
             _check_unchanged(slot, {"metric": metric, "explainer": explainer})
@@ -197,6 +198,6 @@ def _work(
         # Its texts are not needed any more: what is kept of each failed setting are the lines.
         clear_frames(None if error.__cause__ is None else error.__cause__.__traceback__)
         return DoneChunk(index, number, spent, error)
-    unread = tuple(UNREAD[n_unread:])
+    unread = tuple(UNREAD_ANSWERS[n_unread:])
     spent = Spent(time.perf_counter() - start, n_scored, n_truncated, unread)
     return DoneChunk(index, number, spent)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 from bmx_grid.attribution.explain import explanation_identity
 from bmx_grid.attribution.store import Slot
-from bmx_grid.core.errors import BmxError
+from bmx_grid.core.errors import BmxError, ConfigError
 from bmx_grid.core.storage import Place
-from bmx_grid.core.wording import setting_label
+from bmx_grid.core.wording import setting_label, visible
 from bmx_grid.evaluations.base import Combination, Finished
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric
+from bmx_grid.words.attributions import AttributionSet
 from bmx_grid.words.segmentation import Name as WordsName
 from bmx_grid.words.segmentation import PairWords
 
@@ -30,6 +31,7 @@ class PlanOptions:
     limit: segments per language pair; None for all. seeds: with which settings are repeated, beside `seed`, where the
     explainer is random. leave_out: patterns of settings that are not wanted, "DATASET/LANGUAGE_PAIR/METRIC/EXPLAINER"
     with * for any. words: how texts are segmented.
+    Raises ConfigError for a pattern of another form.
     """
 
     data_dir: Path
@@ -40,6 +42,32 @@ class PlanOptions:
     leave_out: tuple[str, ...] = ()
     words: WordsName = "whitespace"
 
+    def __post_init__(self) -> None:
+        for pattern in self.leave_out:
+            if pattern.count("/") != 3:
+                raise ConfigError(
+                    f"leave_out: '{visible(pattern)}' names no setting; write "
+                    "DATASET/LANGUAGE_PAIR/METRIC/EXPLAINER, with * for any, as in leave_out=['*/en-de/minilm_*/shap']."
+                )
+
+
+@dataclass(frozen=True)
+class NotRun:
+    """A part of a sweep that does not run, or has no results, and why.
+
+    Attributes:
+        status: "failed" if it should have run; "left out" if it cannot run or is not wanted; "unavailable" for a
+            metric or an explainer that this machine lacks: its settings are planned, and fail unless they are cached.
+        label: how people name the part.
+        reason: a sentence for people, with the way out.
+        error: what it failed with, if it ran.
+    """
+
+    status: Literal["failed", "left out", "unavailable"]
+    label: str
+    reason: str
+    error: BmxError | None = field(default=None, compare=False, repr=False)
+
 
 @dataclass(frozen=True, eq=False)
 class Setting(Combination):
@@ -49,6 +77,8 @@ class Setting(Combination):
     clusters: N labels; segments of one label share a source, a reference or a document, texts also across the
     language pairs of a data set. seed: of the explainer's draws, and of folds and resamples.
     repeated_with: the seed, where it repeats another setting with a further one.
+    slot: where the store keeps what is computed. scores_of_file, words_of_file: what was read from files in its place;
+    None if it is computed.
     missing: positions of segments that are not explained yet; n_texts_of_all: how many texts each segment needs.
     """
 
@@ -58,19 +88,37 @@ class Setting(Combination):
     seed: int
     repeated_with: int | None
     slot: Slot
+    scores_of_file: AttributionSet | None
+    words_of_file: AttributionSet | None
     missing: tuple[int, ...]
     n_texts_of_all: tuple[int, ...]
 
     @property
     def to_ask(self) -> Explainer | None:
-        """The explainer that is asked while the setting runs: none where its explanations exist already."""
-        return self.explainer if self.slot.explained else None
+        """The explainer that is asked while the setting runs; None if its explanations exist already."""
+        return self.explainer if self.words_of_file is None else None
+
+    def load(self) -> AttributionSet:
+        """Its scores and attributions. Raises StoreError for those that are not in the store."""
+        loaded = self.slot.load(self.keys) if self.scores_of_file is None else self.scores_of_file
+        read = self.words_of_file
+        if read is None:
+            return loaded
+        return replace(loaded, by_role=read.by_role, attributed=read.attributed, words=read.words)
 
     def finished(self) -> Finished:
         """What evaluations read of it. Raises StoreError for explanations that are not in the store."""
-        known: dict[str, Any] = {part.name: getattr(self, part.name) for part in fields(Combination)}
-        loaded = self.slot.load(self.keys)
-        return Finished(**known, **self.slot.told, scores=loaded, clusters=self.clusters, segmented=self.words)
+        return Finished(
+            self.segments,
+            self.metric_name,
+            self.explainer_name,
+            self.metric,
+            self.explainer,
+            self.items,
+            scores=self.load(),
+            clusters=self.clusters,
+            segmented=self.words,
+        )
 
     @property
     def identity(self) -> dict[str, object]:
@@ -100,35 +148,37 @@ class Setting(Combination):
         return not self.missing
 
 
-@dataclass(frozen=True)
-class Refused:
-    """A part of a sweep that is not run, and why. error: what it failed with, if it ran."""
-
-    label: str
-    reason: str
-    error: BmxError | None = field(default=None, compare=False, repr=False)
-
-
 @dataclass(frozen=True, eq=False)
 class SweepPlan:
     """All settings of a sweep.
 
     repeats: those whose explainer is random, once more for each further seed.
-    left_out: combinations that cannot be, with a sentence each. failed: those that should have been.
-    unavailable: metrics and explainers that are unavailable here, with the remedy; their settings are planned, and
-    fail when they are run unless they are cached.
+    not_run: combinations that are left out or failed, and metrics and explainers that are unavailable here.
     """
 
     settings: tuple[Setting, ...]
     repeats: tuple[Setting, ...]
-    left_out: tuple[Refused, ...]
-    failed: tuple[Refused, ...]
-    unavailable: Mapping[str, str]
+    not_run: tuple[NotRun, ...] = ()
 
     @property
     def everything(self) -> tuple[Setting, ...]:
         """The settings, then those repeated with further seeds."""
         return (*self.settings, *self.repeats)
+
+    @property
+    def left_out(self) -> tuple[NotRun, ...]:
+        """Combinations that cannot run or are not wanted."""
+        return tuple(part for part in self.not_run if part.status == "left out")
+
+    @property
+    def failed(self) -> tuple[NotRun, ...]:
+        """Combinations that should have run."""
+        return tuple(part for part in self.not_run if part.status == "failed")
+
+    @property
+    def unavailable(self) -> dict[str, NotRun]:
+        """Metrics and explainers that are unavailable here, by name."""
+        return {part.label: part for part in self.not_run if part.status == "unavailable"}
 
     @property
     def n_texts(self) -> int:
@@ -143,7 +193,7 @@ class SweepPlan:
     def obstacle(self, setting: Setting) -> str | None:
         """Why a setting cannot be scored here, if so."""
         names = (setting.metric_name, setting.explainer_name)
-        return next((self.unavailable[name] for name in names if name in self.unavailable), None)
+        return next((self.unavailable[name].reason for name in names if name in self.unavailable), None)
 
     def costs(self) -> dict[str, str]:
         """By metric, the texts that it is to score, and what that costs elsewhere.

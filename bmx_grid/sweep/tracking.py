@@ -21,41 +21,42 @@ from bmx_grid.core.identity import RUNTIME, runtime
 from bmx_grid.core.stopping import uninterrupted
 from bmx_grid.core.wording import shortened
 from bmx_grid.evaluations.base import Estimate
-from bmx_grid.sweep import mlflow_view
-from bmx_grid.sweep.mlflow_answers import bounded_answers
 from bmx_grid.sweep.mlflow_runs import (
     LONGEST_NAME,
     LONGEST_TAG,
     SWEEP,
     find_runs,
     legal_name,
+    pages,
     parameters,
     point_tags,
     points,
     runs_on_server,
+    server_command,
     source_tags,
     sweep_identity,
+    view,
 )
 from bmx_grid.sweep.mlflow_store import (
     SQLITE,
     TRIES,
     MetricEntry,
     active_runs,
+    bounded_answers,
     check_artifact,
     experiment_id,
-    insert_points,
     prepared,
     quiet,
     reason_of,
+    send_metrics,
     shown_address,
 )
 from bmx_grid.sweep.output import RECIPES, TABLES
 from bmx_grid.sweep.results import SettingResult
-from bmx_grid.sweep.settings import Refused
+from bmx_grid.sweep.settings import NotRun
 
 LONGEST_WAIT = 3600.0
-AT_ONCE = 1000  # metrics of a call: MLflow's limit
-FOLDERS = ("figures", TABLES, RECIPES)  # kept as folders of artifacts
+ARTIFACT_FOLDERS = ("figures", TABLES, RECIPES)  # kept as folders of artifacts
 TAGS_AT_ONCE = 100  # of a call: MLflow's limit
 OWN_SERVER = "http://127.0.0.1:5000"  # where MLflow's server listens unless told otherwise
 DIGITS = 6  # of a gain
@@ -66,7 +67,7 @@ LOST = (
     "http://HOST:PORT), or run without one (tracking=none)."
 )
 
-ELSEWHERE = (
+TRACKED_ELSEWHERE = (
     "Its tables and figures are in output_dir. To keep them in MLflow, name another experiment "
     "(tracking.experiment=NAME) or another store (tracking.uri=sqlite:///FILE)."
 )
@@ -120,7 +121,7 @@ class Tracker:
         sentences that answer the sweep's question, as plain text.
         """
 
-    def finish(self, failed: Sequence[Refused], error: BaseException | None = None) -> None:
+    def finish(self, failed: Sequence[NotRun], error: BaseException | None = None) -> None:
         """Close the sweep, which had these failures; settings whose recording was interrupted are closed with it.
 
         error: what ended the sweep before its time.
@@ -229,7 +230,7 @@ class MlflowTracker(Tracker):
         all_params = [Param(*item) for item in params.items()]
         all_tags = [RunTag(*item) for item in tags.items()]
         client.log_batch(run_id, params=all_params, tags=all_tags)
-        key, value = mlflow_view.view(self._sweep, name, self._of_sweep.info.start_time)
+        key, value = view(self._sweep, name, self._of_sweep.info.start_time)
         client.set_experiment_tag(experiment, key, value)
 
     def _restored(self, fingerprint: str) -> Any:
@@ -267,7 +268,7 @@ class MlflowTracker(Tracker):
         params = [Param(*item) for item in parameters(result).items()]
         self._client.log_batch(run.info.run_id, params=params)
         # Times follow from the run's, so that what is repeated after an interrupt is an exact duplicate.
-        self._send(run, points(result, thin=self.curves == "thin"), run.info.start_time)
+        send_metrics(self._client, run, points(result, thin=self.curves == "thin"), run.info.start_time)
         self._client.set_terminated(run.info.run_id)
 
     def judge(self, result: SettingResult, verdict: str, gain: Estimate) -> None:
@@ -311,7 +312,7 @@ class MlflowTracker(Tracker):
             if run.data.tags.get(key) != text:
                 new.append(RunTag(key, text))
         if changed:
-            self._send(run, changed, int(time.time() * 1000))
+            send_metrics(self._client, run, changed, int(time.time() * 1000))
         for start in range(0, len(new), TAGS_AT_ONCE):
             self._client.log_batch(run.info.run_id, tags=new[start : start + TAGS_AT_ONCE])
 
@@ -327,27 +328,27 @@ class MlflowTracker(Tracker):
         there = [path for path in files if path.is_file()]
         try:
             for path in there:
-                folder = path.parent.name if path.parent.name in FOLDERS else "."
+                folder = path.parent.name if path.parent.name in ARTIFACT_FOLDERS else "."
                 for name in (path.name, f"{path.stem}.csv"):
                     check_artifact(self._address, info.artifact_uri, f"{folder}/{name}")
         except StoreError as error:
             store = shown_address(self._address)
-            warnings.warn(f"MLflow keeps no files of this sweep in {store}: {error}. {ELSEWHERE}", stacklevel=3)
+            warnings.warn(f"MLflow keeps no files of this sweep in {store}: {error}. {TRACKED_ELSEWHERE}", stacklevel=3)
             return
         for path in there:
             folder = path.parent.name
-            self._client.log_artifact(run_id, str(path), folder if folder in FOLDERS else None)
+            self._client.log_artifact(run_id, str(path), folder if folder in ARTIFACT_FOLDERS else None)
             if folder == TABLES and path.stat().st_size <= SMALL_TABLE:
                 text = pd.read_parquet(path).to_csv(index=False)
                 self._client.log_text(run_id, text, f"{TABLES}/{path.stem}.csv")
 
-    def finish(self, failed: Sequence[Refused], error: BaseException | None = None) -> None:
+    def finish(self, failed: Sequence[NotRun], error: BaseException | None = None) -> None:
         """Close the runs: FINISHED, FAILED (also when settings failed), or KILLED by Ctrl-C, a signal or an exit."""
         if self._client is not None:
             self._try(lambda: self._finish(failed, error))
         self._client = None
 
-    def _finish(self, failed: Sequence[Refused], error: BaseException | None) -> None:
+    def _finish(self, failed: Sequence[NotRun], error: BaseException | None) -> None:
         run_id = self._of_sweep.info.run_id
         experiment = self._of_sweep.info.experiment_id
         status = "FAILED" if failed else "FINISHED"
@@ -369,30 +370,10 @@ class MlflowTracker(Tracker):
         if not is_server and not self._address.startswith(SQLITE):
             return f"\n  MLflow at {shown_address(self._address)}"
         info = self._of_sweep.info
-        settings, sweep = mlflow_view.pages(
-            self._address if is_server else OWN_SERVER, info.experiment_id, self._sweep, info.run_id
-        )
-        command = "" if is_server else f"\n  {mlflow_view.server_command(self._address)}"
+        server = self._address if is_server else OWN_SERVER
+        settings, sweep = pages(server, info.experiment_id, self._sweep, info.run_id)
+        command = "" if is_server else f"\n  {server_command(self._address)}"
         return f"{command}\n  settings in MLflow: {settings}\n  sweep in MLflow: {sweep}"
-
-    def _send(self, run: Any, entries: Sequence[MetricEntry], when: int) -> None:
-        """Metrics into a local database at once, to a server in as few calls as MLflow allows.
-
-        when: milliseconds of the first step; every later step is one later, because MLflow's page of a metric draws
-        over time until it is set to steps, and points of one time are a vertical line there.
-        """
-        from mlflow.entities import Metric
-
-        first = min((step for *_, step in entries), default=0)
-        times = [when + step - first for *_, step in entries]
-        if self._address.startswith(SQLITE):
-            insert_points(self._address, run.info.run_id, entries, times)
-            return
-        metrics = []
-        for (key, value, step), milliseconds in zip(entries, times, strict=True):
-            metrics.append(Metric(key, value, milliseconds, step))
-        for start in range(0, len(metrics), AT_ONCE):
-            self._client.log_batch(run.info.run_id, metrics=metrics[start : start + AT_ONCE])
 
     def _resolve(self, output_dir: Path) -> str:
         if self.uri is not None:

@@ -126,17 +126,15 @@ def _matched(left: Sequence[str], right: Sequence[str]) -> tuple[dict[tuple[int,
     for kind, first, last, start, end in matcher.get_opcodes():
         is_replaced = False
         if kind == "replace":
-            is_replaced = _are_as_many_signs(first_text[first:last], second_text[start:end])
+            left = first_text[first:last]
+            right = second_text[start:end]
+            # As many characters, none of them a letter or a digit.
+            is_replaced = len(left) == len(right) and not any(map(str.isalnum, left + right))
         if is_replaced:
             replaced += last - first
         if is_replaced or kind == "equal":
             shared.update(zip(token_of[first:last], word_of[start:end], strict=True))
     return shared, replaced
-
-
-def _are_as_many_signs(left: str, right: str) -> bool:
-    """Whether two texts have as many characters, none of them a letter or a digit."""
-    return len(left) == len(right) and not any(map(str.isalnum, left + right))
 
 
 def _places_of_characters(words: Sequence[str]) -> list[int]:

@@ -28,11 +28,6 @@ _SPACES = [sign for sign in map(chr, range(0x3001)) if sign.isspace()]
 INVISIBLE = "".join(_SPACES) + ZERO_WIDTH
 
 
-def split_words(text: str) -> tuple[str, ...]:
-    """Words of `text`; the empty text has none."""
-    return tuple(text.split(" ")) if text else ()
-
-
 def join_words(words: Sequence[str]) -> str:
     """The text of `words`; `join_words(split_words(text)) == text`."""
     return " ".join(words)

@@ -7,17 +7,24 @@ al. 2024, TACL 12) and MQM. A word is BAD if any of its characters is inside a s
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from typing import Any
 
 import numpy as np
 
+from bmx_grid.core.errors import DataError, unknown
 from bmx_grid.core.ragged import Floats, Labels, Ragged
+from bmx_grid.core.wording import counted
 
 Rows = tuple[tuple[str, ...], ...]
 EOS = "<EOS>"  # the last token of every sentence in WMT22's word-level data
 # Points of one error as in MQM (Freitag et al. 2021) for neutral to major, and 10 for critical as in later MQM data.
 WEIGHTS: Mapping[str, float] = {"neutral": 0.0, "minor": 1.0, "major": 5.0, "critical": 10.0}
+# Names that publishers have beside these.
+SEVERITIES = {"undecided": "neutral", "trivial": "neutral"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +112,47 @@ class ErrorSpan:
     end: int
     severity: str
     category: str = ""
+
+
+def checked_span(
+    start: Any, end: Any, severity: Any, where: str, text: str | None = None, category: Any = ""
+) -> ErrorSpan:
+    """One checked span. text: None where it is not known. Raises DataError naming the row and the value."""
+    name = str(severity).strip().lower()
+    name = SEVERITIES.get(name, name)
+    if name not in WEIGHTS:
+        raise DataError(f"{where}: " + unknown("severity", str(severity)[:40], list(WEIGHTS)))
+    try:
+        # As texts, since int() would cut a fraction off.
+        first = int(str(start))
+        last = int(str(end))
+    except ValueError as error:
+        raise DataError(
+            f"{where}: the span {start!r} to {end!r} has no whole numbers; count characters from 0."
+        ) from error
+    if not 0 <= first <= last:
+        raise DataError(f"{where}: a span from {first} to {last}; its start must be 0 or more, and not after its end.")
+    check_within(last, text, where)
+    category_name = "" if category is None else str(category)
+    return ErrorSpan(first, last, name, category_name)
+
+
+def check_within(end: int, text: str | None, where: str) -> None:
+    """Raise DataError for a span that ends beyond its text, where that is known."""
+    if text is not None and end > len(text):
+        raise DataError(
+            f"{where}: a span ends at {end}, but the text has {counted(len(text), 'character')}: {text[:60]!r}; "
+            "correct it, name the file of these texts, or leave such rows out: extra=ignore."
+        )
+
+
+def severities(spans: Iterable[Sequence[ErrorSpan]]) -> Mapping[str, int]:
+    """How many spans of each severity there are, and `omission` those without extent."""
+    count: Counter[str] = Counter()
+    for span in chain.from_iterable(spans):
+        count[span.severity] += 1
+        count["omission"] += span.start == span.end
+    return count
 
 
 UNTOUCHED = ErrorSpan(0, 0, severity="")  # in place of the span of a word that none touches

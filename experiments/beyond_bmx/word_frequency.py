@@ -29,7 +29,8 @@ from bmx_grid.core.configure import build, load_option  # noqa: E402
 from bmx_grid.core.errors import BmxError  # noqa: E402
 from bmx_grid.datasets.base import DatasetReader  # noqa: E402
 from bmx_grid.datasets.segments import SegmentSet  # noqa: E402
-from bmx_grid.words.perturbation import Role, split_words  # noqa: E402
+from bmx_grid.words.perturbation import Role  # noqa: E402
+from bmx_grid.words.segmentation import split_words  # noqa: E402
 
 NAMES = {False: "beyond_word_frequency", True: "beyond_own_frequency"}
 UNRELATED = ("en-de", "en-zh")  # pairs of MLQE-PE whose sources are English

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bmx_grid.core.errors import DataError
-from bmx_grid.datasets.lines import read_archive
+from bmx_grid.datasets.archives import read_archive
 from bmx_grid.datasets.mqm21 import Mqm21, error_points
 
 Floats = NDArray[np.float64]

@@ -90,7 +90,7 @@ def scores_of(folder: Path, segments: SegmentSet, file: str) -> Floats:
     path = folder / "metric-scores" / PAIR / f"{file}.seg.score"
     given = Imported(name=file, file=str(path), language_pairs=(PAIR,)).given(segments)
     assert given is not None
-    return given.segments
+    return given.base_scores
 
 
 def mixtures(data_dir: Path) -> Iterator[Mixture]:
@@ -199,13 +199,16 @@ def verdict_lines(folder: Path) -> Iterator[str]:
     """The second table: what the severity of spans adds, chosen on other folds; Pearson's r over all segments."""
     import pandas as pd
 
-    names = ("metric", "explainer", "gain", "partial_r", "over_metrics")
-    yield from _header(("metric", "spans of", "gain", "partial r", "partial r given metrics", "verdict"))
+    estimates = ("gain", "partial_r", "over_metrics")
+    corrected = ("p_gain_holm", "p_partial_holm")
+    columns = ("gain", "partial r", "partial r given metrics", "verdict", "p gain (Holm)", "p partial (Holm)")
+    yield from _header(("metric", "spans of", *columns))
     frame = pd.read_parquet(table_path(folder, "verdicts"))
-    for row in frame.sort_values(list(names[:2])).to_dict("records"):
+    for row in frame.sort_values(["metric", "explainer"]).to_dict("records"):
         if row["metric"] in BASES:
-            values = [with_interval(row[name], row[f"{name}_low"], row[f"{name}_high"]) for name in names[2:]]
-            yield _line([row["metric"], row["explainer"], *values, row["verdict"]])
+            values = [with_interval(row[name], row[f"{name}_low"], row[f"{name}_high"]) for name in estimates]
+            p_values = ["<0.001" if row[name] < 0.0005 else f"{row[name]:.3f}" for name in corrected]
+            yield _line([row["metric"], row["explainer"], *values, row["verdict"], *p_values])
 
 
 def agreement_lines(folder: Path) -> Iterator[str]:

@@ -20,7 +20,7 @@ GRID = GridEvaluation(p=PowerRange(-2, 2, 0.5), w=(0.0, 0.5, 1.0), fixed={"erasu
 
 def planned(name: str, setting, gain: float, fixed_gain: float = float("nan"), explainer: str = "erasure"):
     """A result and the planned setting behind it, with what `choose_examples` reads of them."""
-    result_of_grid = GRID.of_setting(setting)
+    result_of_grid = GRID.surface(setting)
     names = ("toy", "de-en", name, explainer)
     result = SimpleNamespace(
         names=names,
@@ -43,7 +43,7 @@ def test_the_segments_that_rise_and_fall_most_are_chosen():
     setting = finished(human=human)
     up, down = chosen(planned("m", setting, 0.1, fixed_gain=0.1))
     used = np.flatnonzero(np.isfinite(human))
-    boosted = GRID.points(GRID.of_setting(setting))["published"]
+    boosted = GRID.points(GRID.surface(setting))["published"]
     scores = {"metric": setting.scores.base_scores[used], "boosted": boosted[used], "human": human[used]}
     ranks = {name: rankdata(-values) for name, values in scores.items()}
     rise = ranks["metric"] - ranks["boosted"]

@@ -19,7 +19,8 @@ from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.sentence_bleu import SentenceBleu
 from bmx_grid.metrics.words import Ter
-from bmx_grid.words.perturbation import Item, split_words
+from bmx_grid.words.perturbation import Item
+from bmx_grid.words.segmentation import split_words
 
 PAIRS = [
     ("The cat sat on the mat .", "A cat sat on the mat ."),

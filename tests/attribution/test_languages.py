@@ -6,10 +6,10 @@ import pytest
 from fakes import HashMetric, composed
 
 from bmx_grid.api.sweep_plan import plan_sweep
-from bmx_grid.attribution.languages import unknown_languages, warn_of_languages
+from bmx_grid.attribution.contracts import unknown_languages, warn_of_languages
 from bmx_grid.core.configure import build, load_option
 from bmx_grid.metrics.base import Metric
-from bmx_grid.models.languages import languages_of
+from bmx_grid.models.model_cards import model_languages
 
 
 def option(name: str, **settings) -> Metric:
@@ -55,7 +55,7 @@ CARDS = [
 @pytest.mark.parametrize(("card", "languages"), CARDS)
 def test_a_model_card_names_the_languages(tmp_path, card, languages):
     (tmp_path / "README.md").write_text(f"---\n{card}\n---\n\n# A model\nlanguage: ja\n")
-    known = languages_of([(str(tmp_path), None)])
+    known = model_languages([(str(tmp_path), None)])
     assert known == (None if languages is None else frozenset(languages))
 
 

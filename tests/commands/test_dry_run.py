@@ -9,7 +9,7 @@ from fakes import AbsentMetric, HashMetric, KillerMetric, SleepyMetric
 from huggingface_hub import constants
 
 from bmx_grid.api import dry_run
-from bmx_grid.api.dry_run import NOT_HERE, SLOW, TEXTS, TRACES, Timed, duration, seconds_per_text
+from bmx_grid.api.dry_run import NOT_HERE, SLOW, TIMED_TEXTS, TRACES, Timed, duration, seconds_per_text
 from bmx_grid.models.sizes import GIGABYTES
 from bmx_grid.words.perturbation import Item
 
@@ -38,7 +38,7 @@ def empty_cache(monkeypatch, tmp_path):
 def test_a_text_takes_the_time_of_all_texts_divided_by_their_number(monkeypatch):
     monkeypatch.setattr(time, "perf_counter", lambda: Clocked.now[0])
     requests = dry_run._requests(TWO)
-    assert TEXTS - len(requests) < sum(len(request.plan) for request in requests) <= TEXTS
+    assert TIMED_TEXTS - len(requests) < sum(len(request.plan) for request in requests) <= TIMED_TEXTS
     distinct = len({item for request in requests for item in request.items()})  # of repeats a metric scores one
     assert seconds_per_text(Clocked(), TWO) == Timed(
         PER_TEXT * distinct / sum(len(request.plan) for request in requests)

@@ -7,7 +7,7 @@ from real_data import read
 from bmx_grid.core.configure import build, load_option, options
 from bmx_grid.core.errors import DataMissingError
 from bmx_grid.datasets.base import DatasetReader
-from bmx_grid.datasets.promises import OF_DATASETS
+from bmx_grid.datasets.reader_promises import OF_DATASETS
 
 OWN = ("tabular", "mt_metrics_eval")  # the files of these are the user's own, and they have tests of their own
 NAMES = [name for name in options("dataset") if name not in OWN]

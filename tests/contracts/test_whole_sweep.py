@@ -23,7 +23,6 @@ from some_tables import flat, random_surfaces, table
 
 from bmx_grid.analysis.load import from_arrow
 from bmx_grid.analysis.questions import analyse_table, load_questions, plain
-from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.boosts.learned import Learned
 from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
 from bmx_grid.core.configure import build
@@ -35,6 +34,7 @@ from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.measures.grid import Point, PowerRange
 from bmx_grid.report.table import MARK
 from bmx_grid.sweep.results import SettingResult, Spent, ceilings_table, evaluation_tables, settings_table
+from bmx_grid.words.attributions import AttributionSet
 from bmx_grid.words.tags import WordTags
 
 SYSTEMS, ITEMS = "abcd", 6

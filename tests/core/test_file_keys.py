@@ -13,7 +13,14 @@ from bmx_grid.boosts.recipe import Identity
 from bmx_grid.core import file_keys
 from bmx_grid.core.configure import CONFIGS
 from bmx_grid.core.errors import ConfigError
-from bmx_grid.core.file_keys import FOLDERS, GROUPS_OF_PARTS, KEYS_OF_FILES, KEYS_OF_USERS, PARTS, check_keys_of_files
+from bmx_grid.core.file_keys import (
+    FOLDER_KEYS,
+    GROUPS_OF_PARTS,
+    INNER_PARTS,
+    KEYS_OF_FILES,
+    KEYS_OF_USERS,
+    check_keys_of_files,
+)
 
 GLOBAL = "# @package _global_\n"
 # Fields that no file sets: parts fill them as they see the data.
@@ -26,12 +33,12 @@ TARGETS = {}
 for path in CONFIGS.glob("*/*.yaml"):
     for target in re.findall(r"_target_: (\S+)", path.read_text(encoding="utf-8")):
         group = path.parent.name
-        TARGETS[target] = group if group in ("executor", "tracking") else PARTS
+        TARGETS[target] = group if group in ("executor", "tracking") else INNER_PARTS
 
 
 def classes_of(name: str, rules: str) -> list[str]:
     """The lists that have a key: exactly one must."""
-    lists = {"files": KEYS_OF_FILES[rules], "folders": FOLDERS, "users": KEYS_OF_USERS, "parts": FILLED_BY_PARTS}
+    lists = {"files": KEYS_OF_FILES[rules], "folders": FOLDER_KEYS, "users": KEYS_OF_USERS, "parts": FILLED_BY_PARTS}
     return [kind for kind, names in lists.items() if name in names]
 
 
@@ -59,7 +66,7 @@ def test_every_key_of_every_option_is_classified(group):
         keys = yaml.safe_load(file.read_text(encoding="utf-8"))
         if group in GROUPS_OF_PARTS:
             keys = keys[file.stem]
-        rules = group if group in KEYS_OF_FILES else PARTS
+        rules = group if group in KEYS_OF_FILES else INNER_PARTS
         for key in keys.keys() - {"_target_", "defaults"}:
             assert len(classes_of(key, rules)) == 1, f"{file.name}: {key}"
 
@@ -70,7 +77,7 @@ def test_no_list_names_a_key_that_is_gone():
     for target in TARGETS:
         module, _, name = target.rpartition(".")
         known |= {field.name for field in dataclasses.fields(getattr(importlib.import_module(module), name))}
-    listed = {*FOLDERS, *KEYS_OF_USERS}
+    listed = {*FOLDER_KEYS, *KEYS_OF_USERS}
     for names in KEYS_OF_FILES.values():
         listed |= names
     assert listed <= known, listed - known

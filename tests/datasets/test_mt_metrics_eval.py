@@ -166,13 +166,15 @@ def test_each_metric_of_a_tree_gives_the_scores_of_its_files(read, tree):
     members = Imported(file=str(tree / "toy")).members("imported", [segments])
     assert sorted(members) == ["BLEU", "COMET", "QE-src"]
     comet = members["COMET"].given(segments)
-    np.testing.assert_array_equal(comet.segments, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    np.testing.assert_array_equal(comet.base_scores, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
     assert comet.systems == {"sysA": 0.2, "sysB": 0.5}
     bleu = members["BLEU"].given(segments)
-    assert np.isnan(bleu.segments).all(), "published for systems only"
+    assert np.isnan(bleu.base_scores).all(), "published for systems only"
     assert bleu.systems == {"sysA": 20.0, "sysB": 30.0}
     with_people = read(human_systems=True)
-    assert members["QE-src"].given(with_people).segments[:3].tolist() == [0.7, 0.8, 0.9], "refB is judged by this one"
+    assert members["QE-src"].given(with_people).base_scores[:3].tolist() == [0.7, 0.8, 0.9], (
+        "refB is judged by this one"
+    )
 
 
 # file of the metric -> the names that it is known by where refA, refB are references, and where refA alone is
@@ -205,14 +207,14 @@ def test_a_metric_is_known_without_its_reference_and_read_by_the_standard_one(re
                 member.given(segments)
             continue
         assert label == name
-        assert member.given(segments).segments.tolist() == [1, 1, 1, 2, 2, 2]
+        assert member.given(segments).base_scores.tolist() == [1, 1, 1, 2, 2, 2]
 
 
 def test_another_reference_has_the_scores_of_other_files(read, tree):
     segments = read(reference="refB")
     assert segments.references == ("refB", "refA")
     members = Imported(file=str(tree / "toy")).members("imported", [segments])
-    assert members["COMET"].given(segments).segments.tolist() == [1.0] * 6
+    assert members["COMET"].given(segments).base_scores.tolist() == [1.0] * 6
     with pytest.raises(DataMissingError, match=r"BLEU-refA.sys.score is by another reference than refB"):
         members["BLEU"].given(segments)
 
@@ -244,7 +246,7 @@ def test_a_metric_need_not_score_a_system_that_nobody_judged(read, tree):
     segments = read()
     with pytest.warns(UserWarning, match="3 of 6 segments have no score"):
         scores = Imported(file=str(tree / "toy")).members("imported", [segments])["QE-src"].given(segments)
-    np.testing.assert_array_equal(scores.segments, [np.nan] * 3 + [1, 2, 3])
+    np.testing.assert_array_equal(scores.base_scores, [np.nan] * 3 + [1, 2, 3])
     # of one file that is named, every row is expected
     with pytest.raises(DataError, match="no score for segment '1:sysA'"):
         Imported(file=str(tree / "toy" / QE), language_pairs=("en-de",)).given(segments)
@@ -255,7 +257,7 @@ def test_a_metric_of_systems_may_say_so_in_its_file_of_segments(read, tree):
     segments = read()
     with pytest.warns(UserWarning, match="6 of 6 segments have no score"):
         bleu = Imported(file=str(tree / "toy")).members("imported", [segments])["BLEU"].given(segments)
-    assert np.isnan(bleu.segments).all() and bleu.systems == {"sysA": 20.0, "sysB": 30.0}
+    assert np.isnan(bleu.base_scores).all() and bleu.systems == {"sysA": 20.0, "sysB": 30.0}
 
 
 # mt_metrics_eval/meta_info.py: the standard human score of segments, and of systems

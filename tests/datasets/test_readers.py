@@ -290,10 +290,10 @@ def test_archives_end_at_limits_and_links_in_them_are_no_files(read, write, read
     write(MLQE, pack({}, (link,)))
     with pytest.raises(DataError, match="holds no"):
         reader("mlqe_pe").read(tmp_path, "en-de")
-    monkeypatch.setattr("bmx_grid.datasets.lines.MEMBER_BYTES", 1_000_000)
+    monkeypatch.setattr("bmx_grid.datasets.archives.MEMBER_BYTES", 1_000_000)
     with pytest.raises(DataError, match=r"'en-de/test20\.ende.*' has 2,000,000 bytes, more than 1,000,000"):
         read("mlqe_pe", {"short.tsv": "x" * 2_000_000})
-    monkeypatch.setattr("bmx_grid.datasets.lines.ARCHIVE_BYTES", 1_500_000)
+    monkeypatch.setattr("bmx_grid.datasets.archives.ARCHIVE_BYTES", 1_500_000)
     with pytest.raises(DataError, match="the archive unpacks to more than 1,500,000 bytes"):
         read("mlqe_pe", {"short.tsv": "x" * 2_000_000})
 

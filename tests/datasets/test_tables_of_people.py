@@ -10,7 +10,7 @@ import polars
 import pytest
 
 import bmx_grid as bmx
-from bmx_grid.api.frames import frame_table, roles_of, segment_rows
+from bmx_grid.api.frames import frame_rows, frame_table, roles_of
 from bmx_grid.commands.data import main
 from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.datasets.tables import open_table
@@ -52,7 +52,7 @@ def tsv(header, *rows):
 def in_frame(frame, **columns):
     """The segments of a frame, as `bmx.grid` reads them."""
     table, _ = frame_table(frame)
-    rows = segment_rows(table, roles_of(table, columns, NEEDED), None)
+    rows = frame_rows(table, roles_of(table, columns, NEEDED), None)
     (pair,) = rows.by_pair
     return rows.segments("frame", pair)
 

@@ -15,8 +15,8 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from pyarrow import parquet
 
 from bmx_grid.core.errors import ConfigError, DataError
+from bmx_grid.core.wording import override
 from bmx_grid.datasets import tabular
-from bmx_grid.datasets.column_roles import override
 
 RECORDS = [
     {"id": "a", "language_pair": "de-en", "source": '"Hallo', "reference": "hello", "hypothesis": "hi", "score": "0.5"},

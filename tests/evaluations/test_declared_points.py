@@ -8,7 +8,7 @@ from scipy.stats import pearsonr
 from some_settings import changed, finished
 
 from bmx_grid.datasets.segments import SegmentSet, clusters
-from bmx_grid.evaluations.grid_surface import chosen_elsewhere, scores_at
+from bmx_grid.evaluations.grid_surface import chosen_elsewhere, scores_of_point
 from bmx_grid.measures.grid import GridSpec
 
 SPEC = GridSpec(p=tuple((np.arange(-30, 30) / 10).tolist()), w=(0.0, 0.4, 0.8, 1.0))
@@ -49,11 +49,11 @@ def test_elsewhere_is_the_highest_mean_gain_on_the_other_pairs(shared):
             human, base = chooser.segments.human_scores, chooser.scores.base_scores
             for row, p in enumerate(SPEC.p):
                 for column, w in enumerate(SPEC.w):
-                    scores = scores_at(SPEC, chooser, w, p)
+                    scores = scores_of_point(SPEC, chooser, w, p)
                     gains[row, column] += pearsonr(scores, human)[0] - pearsonr(base, human)[0]
         row, column = np.unravel_index(np.argmax(gains), gains.shape)
         assert point_of(point) == (SPEC.w[column], SPEC.p[row])
-        np.testing.assert_array_equal(boosted, scores_at(SPEC, settings[number], SPEC.w[column], SPEC.p[row]))
+        np.testing.assert_array_equal(boosted, scores_of_point(SPEC, settings[number], SPEC.w[column], SPEC.p[row]))
         human, base = settings[number].segments.human_scores, settings[number].scores.base_scores
         assert point.gain == pytest.approx(pearsonr(boosted, human)[0] - pearsonr(base, human)[0])
 

@@ -4,11 +4,17 @@ import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 import pytest
 from some_settings import finished
 
-from bmx_grid.evaluations.base import as_columns
+from bmx_grid.evaluations.base import Estimate, Tested, as_columns
 from bmx_grid.evaluations.boost_inputs import Member, linked
+from bmx_grid.evaluations.stored_tables import Tables
+
+
+def of_words(setting, attributed):
+    return dataclasses.replace(setting, scores=dataclasses.replace(setting.scores, attributed=attributed))
 
 
 def test_words_are_those_of_the_texts_or_those_that_an_explanation_speaks_of():
@@ -18,12 +24,12 @@ def test_words_are_those_of_the_texts_or_those_that_an_explanation_speaks_of():
     assert [list(row) for row in setting.words_of("hypothesis")] == [text.split(" ") for text in texts]
     assert setting.word_counts("hypothesis").tolist() == [len(text.split(" ")) for text in texts]
     spoken_of = tuple(row[1:] for row in setting.words_of("hypothesis"))
-    part = dataclasses.replace(setting, attributed={"hypothesis": spoken_of})
+    part = of_words(setting, {"hypothesis": spoken_of})
     assert part.words_of("hypothesis") == spoken_of
     assert part.word_counts("hypothesis").tolist() == [len(row) for row in spoken_of]
     assert part.word_counts("source").tolist() == setting.word_counts("source").tolist()
     metric_alone = finished(12, explainer=None)
-    named = dataclasses.replace(metric_alone, attributed={"reference": spoken_of})
+    named = of_words(metric_alone, {"reference": spoken_of})
     assert named.worded == ("source", "reference", "hypothesis"), "in the order of roles"
 
 
@@ -52,9 +58,26 @@ def test_rows_become_columns_in_the_order_of_their_fields():
     assert as_columns(Thing, []) == {"one": [], "two": []}
 
 
+@dataclass(frozen=True)
+class Gained:
+    gain: Tested
+    rest: Estimate
+
+
+def test_an_estimate_has_columns_for_its_ends_and_a_tested_one_for_its_p_as_well():
+    row = Gained(Estimate(0.1, -0.2, 0.3, 0.04), Estimate(1.0, 0.5, 1.5, 0.01))
+    columns = as_columns(Gained, [row])
+    of_gain = {"gain": [0.1], "low": [-0.2], "high": [0.3], "p": [0.04]}
+    assert columns == {**of_gain, "rest": [1.0], "rest_low": [0.5], "rest_high": [1.5]}
+    (read,) = Tables({"gained": pd.DataFrame(columns)}).rows("gained", Gained)
+    assert read.gain == row.gain
+
+
 def test_a_pair_that_no_other_chooses_for_leaves_the_others_their_choices():
     rng, everyone, places = np.random.default_rng(3), np.ones(9, dtype=bool), np.arange(9)
     rated = [(*rng.normal(size=(2, 9)), np.ones((9, 2)), places, places, places, places, everyone) for _ in range(3)]
     labels = [list("abcdefghi"), list("abcdefghi"), list("jklmnopqr")]
-    members = linked("pearson", [Member(*arrays, finished(9), {}, (), ()) for arrays in rated], labels, ["x", "y", "y"])
+    members = linked(
+        "pearson", [Member(*arrays, finished(9), {}, {}, (), ()) for arrays in rated], labels, ["x", "y", "y"]
+    )
     assert [list(member.choosing) for member in members] == [[2], [], [0]]

@@ -8,7 +8,6 @@ import pytest
 from some_settings import changed, simulated, table_rows
 
 import bmx_grid as bmx
-from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.boosts.feature_mix import FeatureMix
 from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
 from bmx_grid.core.ragged import Ragged
@@ -18,6 +17,7 @@ from bmx_grid.evaluations.grid_surface import GridEvaluation
 from bmx_grid.evaluations.significance import SignificanceEvaluation
 from bmx_grid.measures.grid import Point, PowerRange
 from bmx_grid.measures.resampling import interval
+from bmx_grid.words.attributions import AttributionSet
 
 W, P = (0.0, 0.4, 0.8, 1.0), PowerRange(-2, 2, 1)
 GRID = GridEvaluation(p=P, w=W, fixed={"erasure": Point(w=0.4, p=-1.0)})

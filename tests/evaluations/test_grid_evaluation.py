@@ -7,18 +7,18 @@ import pytest
 from scipy.stats import pearsonr
 from some_settings import finished
 
-from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.core.ragged import Ragged
 from bmx_grid.evaluations.grid_surface import GridEvaluation
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.grid import Point, PowerRange
+from bmx_grid.words.attributions import AttributionSet
 
 GRID = GridEvaluation(p=PowerRange(-2, 2, 0.1), w=(0.0, 0.4, 1.0), fixed={"erasure": Point(w=0.4, p=-0.95)})
 
 
 def test_a_published_point_is_evaluated_at_the_nearest_grid_point_the_lower_of_two():
     setting = finished()
-    result = GRID.of_setting(setting)
+    result = GRID.surface(setting)
     assert (result.published.w, result.published.p) == (0.4, -1.0)
     of_grid = result.grid.correlation[result.spec.p.index(-1.0), 1]
     assert result.published.correlation == pytest.approx(of_grid, abs=1e-12), "the surface is exact to 1e-12"
@@ -28,8 +28,8 @@ def test_a_published_point_is_evaluated_at_the_nearest_grid_point_the_lower_of_t
 
 def test_what_was_known_as_a_setting_ended_is_not_computed_again():
     setting = finished()
-    known = GRID.of_setting(setting)
-    again = dataclasses.replace(setting, known={GRID.key: known})
+    known = GRID.surface(setting)
+    again = dataclasses.replace(setting, surface=known)
     assert GRID.of_scope([again])[0] is known
     assert GRID.of_scope([setting])[0] is not known
 
@@ -40,7 +40,7 @@ def test_what_was_known_as_a_setting_ended_is_not_computed_again():
 )
 def test_without_a_point_on_the_grid_there_is_no_number(point):
     grid = dataclasses.replace(GRID, fixed={} if point is None else {"erasure": point})
-    result = grid.of_setting(finished())
+    result = grid.surface(finished())
     assert np.isnan([result.published.p, result.published.correlation]).all()
     assert np.isnan(grid.segment_columns(result)["boosted_published"]).all()
 
@@ -55,13 +55,13 @@ def test_shifted_names_the_segments_whose_attributions_are_not_all_above_0(side,
     setting = finished(n=5)
     sides = {role: Ragged.from_rows(map(np.array, rows_of_side)) for role, rows_of_side in rows.items()}
     with_rows = dataclasses.replace(setting, scores=AttributionSet(setting.scores.base_scores, sides))
-    assert dataclasses.replace(GRID, side=side).of_setting(with_rows).shifted.tolist() == expected
+    assert dataclasses.replace(GRID, side=side).surface(with_rows).shifted.tolist() == expected
 
 
 def test_the_metric_alone_has_a_baseline_counts_its_segments_and_has_no_grid():
     human = np.where(np.arange(30) < 10, np.nan, np.arange(30.0))
     setting = finished(human=human, explainer=None)
-    result = GRID.of_setting(setting)
+    result = GRID.surface(setting)
     assert result.grid.baseline == correlate("pearson", setting.scores.base_scores, human)
     assert result.grid.correlation.shape == (0, 3)
     counts = ("n_segments", "n_rated", "n_used", "n_undefined", "plateau")

@@ -8,11 +8,11 @@ import pytest
 from scipy import stats
 from some_settings import finished, table_rows, translated
 
-from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.datasets.segments import Judgements
 from bmx_grid.evaluations.levels import LevelsEvaluation
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.words import Ter
+from bmx_grid.words.attributions import AttributionSet
 
 LEVELS = LevelsEvaluation(resamples=200)
 OF_SYSTEMS = Judgements({"mqm": np.full(120, np.nan)}, systems={"mqm": dict(zip("abcdef", range(6), strict=True))})
@@ -205,8 +205,8 @@ def test_unrated_segments_do_not_count_for_system_scores():
 def test_scores_of_systems_alone_are_judged_at_system_level():
     setting = translated(Chrf())
     scores_of_systems = {system: -float(number) for number, system in enumerate("abcdef")}
-    nothing = AttributionSet(np.full(120, np.nan), {})
-    rows, systems = rows_of(dataclasses.replace(setting, scores=nothing, systems=scores_of_systems))
+    nothing = AttributionSet(np.full(120, np.nan), {}, systems=scores_of_systems)
+    rows, systems = rows_of(dataclasses.replace(setting, scores=nothing))
     row = value(rows, "system", "none", "pearson")
     human = setting.segments.human_scores.reshape(6, 20).mean(axis=1)
     assert row.value == pytest.approx(stats.pearsonr(list(scores_of_systems.values()), human).statistic)

@@ -17,6 +17,7 @@ from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.grid import Point, PowerRange
 from bmx_grid.measures.multiple_tests import holm
 from bmx_grid.measures.resampling import codes
+from bmx_grid.measures.system_tests import compare_systems
 
 GRID = GridEvaluation(p=PowerRange(-2, 2, 0.5), w=(0.0, 0.5, 1.0), fixed={"erasure": Point(w=0.5, p=1.0)})
 TESTS = ("williams", "perm_both", "perm_inputs", "perm_systems", "bootstrap")
@@ -62,7 +63,7 @@ def test_each_declared_point_is_compared_with_the_metric_alone_by_each_test():
 def test_the_best_point_is_tested_once_against_the_maximum_over_the_grid():
     result = evaluated([finished(60)])[0]
     (row,) = [row for row in result["tests"] if row.test == "selection_adjusted"]
-    grid = GRID.of_setting(finished(60)).grid
+    grid = GRID.surface(finished(60)).grid
     assert row.point == "best"
     assert row.difference == pytest.approx(grid.best - grid.baseline, abs=1e-12)
     assert (row.n, row.clusters) == (60, 30)
@@ -140,6 +141,47 @@ def test_at_system_level_whole_systems_are_swapped_and_the_test_is_named_so():
     of_inputs = [row for result in evaluated(metrics(), inputs) for row in result["tests"] if row.level == "system"]
     assert [row.p for row in of_inputs] == [row.p for row in rows if row.test == "perm_systems"]
     assert all("perm_systems" in row.family for row in of_inputs)
+
+
+@pytest.mark.parametrize("unit", ["inputs", "both"])
+def test_at_system_level_segments_are_swapped_where_they_are_asked_for(unit):
+    """Williams' test stays that of system scores; ranks are those of the tests."""
+    settings = metrics()
+    asked = dataclasses.replace(ASKED, unit=unit)
+    rows = [row for result in evaluated(settings, asked) for row in result["tests"] if row.level == "system"]
+    assert {row.test for row in rows} == {"williams", f"perm_{unit}", "bootstrap"}
+    good, _, noise = settings
+    codes_of = good.codes
+    arrays = (good.scores.base_scores, noise.scores.base_scores, good.segments.human_scores)
+    labels = (codes_of.systems, codes_of.clusters)
+    expected = compare_systems(*arrays, *labels, unit=unit, resamples=200)
+    pair = {row.test: row for row in rows if (row.compared, row.against) == ("good", "noise")}
+    row = pair[f"perm_{unit}"]
+    assert (row.difference, row.low, row.high) == pytest.approx((expected.difference, expected.low, expected.high))
+    assert (row.p, pair["bootstrap"].p) == (expected.p, expected.p_bootstrap)
+    assert (row.n, row.clusters) == (expected.n, expected.clusters) == (80, 20)
+    usual = [row.p for result in evaluated(settings) for row in result["tests"] if row.test == "williams"]
+    found = [row.p for result in evaluated(settings, asked) for row in result["tests"] if row.test == "williams"]
+    assert np.array_equal(found, usual, equal_nan=True)
+    assert ASKED.fingerprint() == dataclasses.replace(ASKED, unit="systems").fingerprint() != asked.fingerprint()
+
+
+def test_segments_are_swapped_where_people_scored_whole_systems():
+    settings = []
+    published = {f"s{place}": place * 0.1 for place in range(4)}
+    for setting in metrics():
+        judgements = Judgements({"da": np.full(80, np.nan)}, systems={"da": published})
+        segments = dataclasses.replace(setting.segments, judgements=judgements)
+        settings.append(dataclasses.replace(setting, segments=segments))
+    asked = dataclasses.replace(ASKED, unit="both")
+    rows = [row for result in evaluated(settings, asked) for row in result["tests"] if row.level == "system"]
+    human = np.array([published[name] for name in settings[0].codes.names])[settings[0].codes.systems]
+    arrays = (settings[0].scores.base_scores, settings[2].scores.base_scores, human)
+    labels = (settings[0].codes.systems, settings[0].codes.clusters)
+    expected = compare_systems(*arrays, *labels, unit="both", resamples=200)
+    (row,) = [row for row in rows if (row.compared, row.against, row.test) == ("good", "noise", "perm_both")]
+    assert row.difference == pytest.approx(expected.difference, abs=1e-12)
+    assert row.p == expected.p
 
 
 def test_a_metric_that_is_better_when_lower_is_turned_before_it_is_compared():

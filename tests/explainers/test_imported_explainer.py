@@ -53,7 +53,7 @@ def read(tmp_path):
 
 
 def rows(result, role="hypothesis"):
-    return [row.tolist() for row in result[1].attributions[role].rows()]
+    return [row.tolist() for row in result[1].by_role[role].rows()]
 
 
 @pytest.mark.parametrize(
@@ -123,13 +123,13 @@ def test_the_files_own_words_are_kept_with_the_end_of_the_sentence(read):
 def test_sides_have_rows_of_their_own(read):
     source = ({"id": 0, "side": "source", "scores": [4, 5]}, {"id": 1, "side": "source", "scores": [9, 0]})
     result = read("w.jsonl", lines(*source, *({"side": "target", **row} for row in ALL)))
-    assert list(result[1].attributions) == ["source", "hypothesis"]
+    assert list(result[1].by_role) == ["source", "hypothesis"]
     assert (rows(result, "source"), rows(result)) == ([[4, 5], [9, 0]], [[1, 2, 3], [4, 6]])
 
 
 def test_a_text_that_is_not_explained_has_nan_and_is_named(read):
     result = read("w.jsonl", lines(ALL[0], {"id": 1, "scores": None}))
-    assert np.isnan(result[1].attributions["hypothesis"][1]).all()
+    assert np.isnan(result[1].by_role["hypothesis"][1]).all()
     assert result[1].refused == {1: "it is not explained in the file"}
 
 
@@ -257,7 +257,7 @@ def test_a_sentence_that_was_translated_again_is_named(read):
     other = archive(["the c@@ at s@@ at .", "some cats"], ["-1 -2 -3 -4 -5 -6 -7", "-1 -2 -3"])
     result = read("xx-yy-test.tar.gz", other)
     assert result[1].refused == {1: "its sub-words in the file are those of another translation"}
-    assert np.isnan(result[1].attributions["hypothesis"][1]).all()
+    assert np.isnan(result[1].by_role["hypothesis"][1]).all()
     assert len(rows(read("xx-yy-test.tar.gz", other, sub_words="each"))[1]) == 3
 
 
@@ -283,8 +283,8 @@ def test_spans_are_shared_out_to_words_so_that_a_sum_counts_each_once(read):
     """Three words of a major error have 5 / 3 each; an omission is that of the empty word at the end."""
     explainer, words = read("spans.jsonl", lines(*SPANS))
     share = -5 / 3
-    np.testing.assert_allclose(words.attributions["hypothesis"][0], [share, share - 1, share, 0], rtol=1e-15)
-    assert [row.sum() for row in words.attributions["hypothesis"].rows()] == pytest.approx([-6, -10], rel=1e-15)
+    np.testing.assert_allclose(words.by_role["hypothesis"][0], [share, share - 1, share, 0], rtol=1e-15)
+    assert [row.sum() for row in words.by_role["hypothesis"].rows()] == pytest.approx([-6, -10], rel=1e-15)
     assert words.attributed["hypothesis"] == (("the", "cat", "sat.", ""), ("no", "", "dogs", ""))
     same, other_weights = (
         read("spans.jsonl", lines(*SPANS), weights=weights)[0] for weights in ({"minor": 1.0}, {"critical": 25.0})
@@ -296,8 +296,8 @@ def test_spans_are_shared_out_to_words_so_that_a_sum_counts_each_once(read):
 def test_several_raters_are_averaged_and_what_nobody_marked_is_not_explained(read):
     rows = [{"rater": "anna", **SPANS[0]}, {"rater": "ben", "id": "0", "spans": []}]
     _, words = read("spans.jsonl", lines(*rows))
-    assert words.attributions["hypothesis"][0].sum() == pytest.approx(-3)
-    assert np.isnan(words.attributions["hypothesis"][1]).all()
+    assert words.by_role["hypothesis"][0].sum() == pytest.approx(-3)
+    assert np.isnan(words.by_role["hypothesis"][1]).all()
     assert words.refused == {1: "nobody marked errors in it"}
 
 

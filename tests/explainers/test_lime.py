@@ -11,7 +11,8 @@ from bmx_grid.attribution.explain import explain_items
 from bmx_grid.core.identity import digest
 from bmx_grid.explainers.lime import Lime, draw_masks, solve
 from bmx_grid.explainers.shap import Shap
-from bmx_grid.words.perturbation import Item, Plan, join_words, split_words
+from bmx_grid.words.perturbation import Item, Plan, join_words
+from bmx_grid.words.segmentation import split_words
 
 
 def lime_itself(text, score, seed, width, alpha):

@@ -114,7 +114,7 @@ def test_a_file_of_scores_is_a_member(scores):
         scored = metric.fitted(SEGMENTS).given(SEGMENTS)
     assert fitted.part_names == ("chrf", "mine")
     expected = (Chrf().score(ITEMS) + np.array([0.3, np.nan, 0.1, 0.9, 0.5])) / 2
-    assert scored.segments.tolist() == pytest.approx(expected.tolist(), nan_ok=True, abs=1e-15)
+    assert scored.base_scores.tolist() == pytest.approx(expected.tolist(), nan_ok=True, abs=1e-15)
 
 
 @pytest.mark.parametrize("where", ["store", "folder"])

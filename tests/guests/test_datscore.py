@@ -10,7 +10,7 @@ from bmx_grid.guests.datscore.bartscore import BartScore, score_of
 from bmx_grid.guests.datscore.combined import one_vs_rest
 from bmx_grid.guests.datscore.datscore import DatScore
 from bmx_grid.guests.datscore.kept_values import kept
-from bmx_grid.guests.datscore.languages import languages_of, load_translator
+from bmx_grid.guests.datscore.language_codes import languages_of, load_translator
 from bmx_grid.guests.datscore.translation import forced, translate
 from bmx_grid.words.perturbation import Item
 

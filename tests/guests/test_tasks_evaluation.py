@@ -8,13 +8,13 @@ import pytest
 from scipy import stats
 from some_settings import translated
 
-from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.guests.tasks.tasks import TasksEvaluation
 from bmx_grid.measures.agreement_tests import Scores, drawn_agreement
 from bmx_grid.measures.systems import ranges_by_wins
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.random_scores import RandomMetric
+from bmx_grid.words.attributions import AttributionSet
 
 TASKS = TasksEvaluation(weights={}, resamples=60)
 PAIRS = ("de-en", "fr-en")

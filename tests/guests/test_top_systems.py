@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from some_settings import table_rows
 
-from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.core.errors import UnavailableError
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.evaluations.base import Finished
@@ -18,6 +17,7 @@ from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.encoders import BertScore
 from bmx_grid.metrics.words import Ter
+from bmx_grid.words.attributions import AttributionSet
 
 REFERENCES = ["The cat sat on the mat .", "A dog ran across the road .", "He paid 3.5 euros .", "Prices rose again ."]
 HUMAN = {"B": 0.1, "A": 0.9, "D": -0.4, "C": 0.5}

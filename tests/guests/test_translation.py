@@ -8,7 +8,7 @@ import pytest
 
 from bmx_grid.core.errors import ConfigError, UnavailableError
 from bmx_grid.guests.datscore import translation
-from bmx_grid.guests.datscore.languages import languages_of, load_translator, use
+from bmx_grid.guests.datscore.language_codes import languages_of, load_translator, use
 from bmx_grid.guests.datscore.translation import forced, token_sums, translate
 
 CODES = {  # as the family writes German to English, and the tokens that the labels of "" consist of

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
+from bmx_grid.boosts.power_mean_grid import scores_at
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.ragged import Labels, Ragged
-from bmx_grid.measures.aggregation import PowerMean
 from bmx_grid.measures.agreement_tests import Scores, compare_agreement
 from bmx_grid.measures.annotators import krippendorff_alpha
 from bmx_grid.measures.correlation import correlate, correlate_grid
 from bmx_grid.measures.correlations_of_resamples import resampled_correlations
-from bmx_grid.measures.grid import GridSpec, boosted_scores, compute_grid
+from bmx_grid.measures.grid import GridSpec, compute_grid
 from bmx_grid.measures.grouped import grouped_correlations, within_groups
 from bmx_grid.measures.multiple_tests import holm
 from bmx_grid.measures.paired_tests import compare, compare_sums, williams
@@ -74,7 +74,7 @@ def test_what_cannot_be_is_refused(call, message):
         pytest.param(lambda: compare(X[:0], Y[:0], HUMAN[:0], statistic="Pearson"), "'pearson'", id="of no segments"),
         pytest.param(lambda: grouped_correlations(["Pearson"], XY, HUMAN, GROUPS, ROWS), "'pearson'", id="of groups"),
         pytest.param(lambda: grouped_correlations("kendal", XY, HUMAN, GROUPS, ROWS), "'kendall'", id="a text"),
-        pytest.param(lambda: within_groups("kendall_c", XY, HUMAN, GROUPS), "'kendall'", id="within groups"),
+        pytest.param(lambda: within_groups("kendall_d", XY, HUMAN, GROUPS), "'kendall_c'", id="within groups"),
         pytest.param(lambda: resampled_correlations("spearmen", XY, HUMAN, GROUPS % 2, 9, 0), "'spearman'", id="draws"),
         pytest.param(lambda: compare_agreement("acc-eq", ALL), "Did you mean 'acc_eq'", id="agreement"),
         pytest.param(lambda: compare_agreement("spa", ALL, unit="system"), "'systems'", id="unit of agreement"),
@@ -82,9 +82,7 @@ def test_what_cannot_be_is_refused(call, message):
         pytest.param(lambda: GridSpec(correlation="Kendall"), "'kendall'", id="correlation of a grid"),
         pytest.param(lambda: GridSpec(side="hypotheses"), "'hypothesis'", id="side of a grid"),
         pytest.param(lambda: correlate_grid("pearsn", ONES, X, Y, [1.0]), "Did you mean 'pearson'", id="of a grid"),
-        pytest.param(
-            lambda: boosted_scores(PowerMean(), "both", 1.0, 1.5, ones(1), rows(1), rows(1)), "outside", id="w"
-        ),
+        pytest.param(lambda: scores_at(GridSpec(), 1.0, 1.5, ones(1), rows(1), rows(1)), "outside", id="w"),
     ],
 )
 def test_unknown_names_and_weights_are_refused(call, message):

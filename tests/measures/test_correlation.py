@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.ragged import Ragged
 from bmx_grid.measures import ordered
 from bmx_grid.measures.aggregation import PowerMean, shift_positive
@@ -26,6 +27,9 @@ from bmx_grid.measures.correlation import (
     plateau_within_no_change,
     worse,
 )
+from bmx_grid.measures.correlations_of_resamples import weighted_correlations
+from bmx_grid.measures.projection import projected
+from bmx_grid.measures.systems import weighted_statistics
 
 SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
 TOLERANCE = {"pearson": 1e-12, "spearman": 1e-12, "kendall": 0.0}
@@ -269,3 +273,56 @@ def test_tau_c_is_scipys(levels):
     # by hand: every pair of different levels is concordant, and half of 100 lie on either of two levels
     assert kendall_tau_c(np.arange(100.0), np.arange(100) // 50) == pytest.approx(1.0, abs=1e-12)
     assert np.isnan([kendall_tau_c(human, np.ones(200)), kendall_tau_c([1.0, 2], [1, 2])]).all()
+
+
+TAU_C_CASES = {
+    "no ties": (np.random.default_rng(1).normal(size=30), np.random.default_rng(2).normal(size=30)),
+    "five levels against scores": (np.random.default_rng(3).normal(size=40), np.arange(40.0) // 8),
+    "ties on both sides": (np.arange(40.0) % 7, np.arange(40.0) % 3),
+    "huge": (1e300 * (np.arange(20.0) % 6), -1e300 * (np.arange(20.0) % 4)),
+    "three pairs": (np.array([1.0, 2, 2]), np.array([0.0, 1, 2])),
+}
+
+
+@pytest.mark.parametrize("case", TAU_C_CASES)
+def test_tau_c_is_scipys_of_resamples_systems_and_projections(case):
+    """Resamples are lists written out; systems' scores are the same lists; a constant side is NaN."""
+    x, y = TAU_C_CASES[case]
+    n = len(x)
+    assert correlate("kendall_c", x, y) == pytest.approx(tau_c(x, y), abs=1e-12)
+    times = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), size=25).T.astype(float)
+    lists = [np.repeat(np.arange(n), column.astype(int)) for column in times.T]
+    expected = [tau_c(x[rows], y[rows]) for rows in lists]
+    (found,) = weighted_correlations("kendall_c", x[:, None], y, times)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+    rows_of_x, rows_of_y = np.tile(x, (25, 1)), np.tile(y, (25, 1))
+    of_systems = weighted_statistics(["kendall_c"], rows_of_x, rows_of_y, times.T, fewest=1)["kendall_c"]
+    np.testing.assert_allclose(of_systems, expected, rtol=0, atol=1e-12)
+
+
+def tau_c(x, y):
+    return float(stats.kendalltau(x, y, variant="c").statistic)
+
+
+def test_tau_c_moves_with_one_more_copy_as_its_projection_says():
+    rng = np.random.default_rng(5)
+    x, y = rng.normal(size=300), rng.integers(0, 4, 300).astype(float)
+    moves = projected("kendall_c", x, y)
+    value = tau_c(x, y)
+    for row in range(0, 300, 37):
+        weights = np.ones((300, 1))
+        weights[row] += 1e-4  # a small part of a copy: a derivative
+        (moved,) = weighted_correlations("kendall_c", x[:, None], y, weights)[0]
+        assert (moved - value) / 1e-4 == pytest.approx(moves[row], abs=1e-5)
+
+
+def test_tau_c_is_undefined_of_a_constant_side_and_of_two_pairs():
+    """SciPy's value of two pairs is 1 or -1, as of any correlation: here it is undefined, as that of the others."""
+    assert np.isnan(correlate("kendall_c", np.ones(9), np.arange(9.0)))
+    assert np.isnan(correlate("kendall_c", [1.0, 2], [1.0, 2]))
+    drawn = weighted_correlations("kendall_c", np.arange(4.0)[:, None], np.arange(4.0), np.array([[4.0, 0, 0, 0]]).T)
+    assert np.isnan(drawn).all()
+    with pytest.raises(ConfigError, match="kendall_c"):
+        correlate("kendall_d", [1.0, 2, 3], [1.0, 2, 3])
+    with pytest.raises(ConfigError, match="kendall, pearson, spearman"):
+        correlate_grid("kendall_c", np.ones((4, 1)), np.arange(4.0), np.arange(4.0), [1.0])

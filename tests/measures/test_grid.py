@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from bmx_grid.boosts.power_mean_grid import scores_at
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.ragged import Ragged, concatenate_rows
-from bmx_grid.measures.aggregation import PowerMean
-from bmx_grid.measures.grid import GridSpec, PowerRange, boosted_scores, check_size, compute_grid, nearest_point
+from bmx_grid.measures.grid import GridSpec, PowerRange, check_size, compute_grid, nearest_point
 
 NAN = float("nan")
 FEW_P = (-2.0, -1.0, 0.0, 1.0, 2.0)
@@ -105,7 +105,7 @@ def test_the_grid_equals_plain_loops(side):
         for w, got in zip(spec.w, line, strict=True):
             scores = w * base + (1 - w) * np.array(means)
             assert got == pytest.approx(stats.pearsonr(scores, human)[0], abs=1e-11)
-            boosted = boosted_scores(PowerMean(), side, p, w, base, ground_truth, hypothesis)
+            boosted = scores_at(spec, p, w, base, ground_truth, hypothesis)
             assert boosted == pytest.approx(scores, abs=1e-11)
     aggregated = concatenate_rows(ground_truth, hypothesis) if side == "both" else hypothesis
     assert result.length_control == pytest.approx(stats.pearsonr(aggregated.lengths, human)[0], abs=1e-12)
@@ -136,7 +136,7 @@ def test_segments_without_a_rating_a_word_or_a_number_are_left_out_and_counted()
     assert np.array_equal(result.correlation, alone.correlation)
     assert (result.baseline, result.length_control) == (alone.baseline, alone.length_control)
     assert compute_grid(GridSpec(FEW_P, side="hypothesis"), *changed).n_used == 26
-    missing = np.isnan(boosted_scores(PowerMean(), "both", 1.0, 0.5, *changed[:3]))
+    missing = np.isnan(scores_at(GridSpec(), 1.0, 0.5, *changed[:3]))
     assert np.flatnonzero(missing).tolist() == [5, 8, 11, 12]
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bmx_grid.measures.multiple_tests import benjamini_hochberg, holm
+from bmx_grid.measures.multiple_tests import benjamini_hochberg, holm, select_repeats
 from bmx_grid.measures.resampling import BOOTSTRAPPED, cluster_mean, interval_kind, interval_levels
 
 NAN = float("nan")
@@ -72,3 +72,23 @@ def test_the_kind_of_interval_is_named(clusters, kind):
     of_seeds = [cluster_mean(np.arange(clusters) ** 2, np.arange(clusters), seed=seed) for seed in (1, 2)]
     assert np.isnan(of_seeds[0].low) == (kind == "")
     assert (of_seeds[0].low != of_seeds[1].low) == (kind in ("bootstrap", "")), "Student's t draws nothing"
+
+
+# p values of a family, resamples of each, the places of tests that are repeated, their resamples
+# With R resamples the smallest p is 1 / (R + 1): times the size of the family it must not be above .05.
+FAMILIES = [
+    pytest.param([1 / 1001] * 50, 1000, [], 4000, id="50 / 1001 is below .05"),
+    pytest.param([1 / 1001] * 51, 1000, range(51), 4080, id="51 / 1001 is above"),
+    pytest.param([0.5, 10 / 1001, 11 / 1001] * 17, 1000, range(1, 51, 3), 4080, id="up to ten times the smallest"),
+    pytest.param([1 / 1001] * 50 + [np.nan] * 9, 1000, [], 4000, id="an undefined test is no comparison"),
+    pytest.param([1 / 41, 1 / 41, np.nan, 0.9], 40, [0, 1], 240, id="NaN is not repeated"),
+    pytest.param([1 / 41] * 5000, 40, range(5000), 200_000, id="at most 200,000"),
+    pytest.param([], 40, [], 0, id="no test"),
+]
+
+
+@pytest.mark.parametrize(("p", "resamples", "repeated", "count"), FAMILIES)
+def test_near_tests_of_a_large_family_are_repeated(p, resamples, repeated, count):
+    found, found_count = select_repeats(p, resamples)
+    assert np.flatnonzero(found).tolist() == list(repeated)
+    assert found_count == count

@@ -17,8 +17,7 @@ from bmx_grid.measures.agreement import spa
 from bmx_grid.measures.agreement_tests import Scores, compare_agreement
 from bmx_grid.measures.annotators import krippendorff_alpha, reliability, standardised
 from bmx_grid.measures.correlation import KINDS, correlate, correlate_grid
-from bmx_grid.measures.correlations_of_resamples import resampled_correlations
-from bmx_grid.measures.drawn_units import Unit
+from bmx_grid.measures.correlations_of_resamples import Unit, resampled_correlations
 from bmx_grid.measures.grid_resampling import GridSample, cross_fit, selection_adjusted
 from bmx_grid.measures.grouped import acc_eq_of_halves, grouped_acc_eq, grouped_correlations, within_groups
 from bmx_grid.measures.paired_tests import compare, compare_sums

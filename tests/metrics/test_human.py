@@ -36,7 +36,7 @@ def test_it_stands_for_every_further_human_score_of_any_set():
 def test_its_scores_are_what_people_said_and_are_its_identity():
     esa = HUMAN.members("human", SETS)["human_esa"].fitted(SETS[0])
     scores = esa.given(SETS[0])
-    np.testing.assert_array_equal(scores.segments, ESA)
+    np.testing.assert_array_equal(scores.base_scores, ESA)
     assert scores.systems == {"A": 80.0}
     of_other_scores = HUMAN.members("human", SETS)["human_esa"].fitted(set_of("de-en", esa=ESA + 1))
     assert esa.fingerprint() != of_other_scores.fingerprint() and esa.signature != of_other_scores.signature

@@ -52,7 +52,7 @@ def test_several_files_are_metrics_of_their_own(files):
     named = {"comet": "comet.txt", "gemba": "wide.tsv", "kiwi": "wide.tsv"}
     imported = Imported(files=named, columns={"language_pair": "lp"}, language_pairs=("en-de",))
     members = imported.members("imported", SETS)
-    scores = {name: member.given(segments_of(count=2)).segments.tolist() for name, member in members.items()}
+    scores = {name: member.given(segments_of(count=2)).base_scores.tolist() for name, member in members.items()}
     assert scores == {"comet": [1, 2], "gemba": [4, 5], "kiwi": [7, 8]}
 
 
@@ -80,11 +80,15 @@ def test_names_come_from_the_paths(files, pattern, names):
 
 def test_each_pair_and_data_set_has_its_file(files):
     files({"scores[1].txt": lines(1, 2, 3)})  # a file may be called like a pattern
-    assert Imported(file="scores[1].txt", language_pairs=("en-de",)).given(segments_of()).segments.tolist() == [1, 2, 3]
+    assert Imported(file="scores[1].txt", language_pairs=("en-de",)).given(segments_of()).base_scores.tolist() == [
+        1,
+        2,
+        3,
+    ]
     files({"one/en-de.txt": lines(1, 2, 3), "one/en-cs.txt": lines(4, 5, 6), "two/en-de.txt": lines(7, 8, 9)})
     imported = Imported(file="{dataset}/{language_pair}.txt")
     asked = [("one", "en-de"), ("one", "en-cs"), ("two", "en-de")]
-    assert [imported.given(segments_of(pair, name)).segments[0] for name, pair in asked] == [1, 4, 7]
+    assert [imported.given(segments_of(pair, name)).base_scores[0] for name, pair in asked] == [1, 4, 7]
     with pytest.raises(DataMissingError, match=r"there is no file \{dataset\}/\{language_pair\}\.txt"):
         imported.given(segments_of("en-cs", "two"))
 
@@ -123,7 +127,7 @@ def test_segments_and_systems_of_one_metric(files):
     blocks = "".join(f"{system} {row}\n" for system in "AB" for row in range(3))
     files({"m.seg.score": blocks, "m.sys.score": "A 10\nB None\n", "m.doc.score": "not read"})
     scores = Imported(file="m.{level}.score", language_pairs=("en-de",)).given(segments_of(systems=("A", "B")))
-    assert scores.segments.tolist() == [0, 1, 2, 0, 1, 2]
+    assert scores.base_scores.tolist() == [0, 1, 2, 0, 1, 2]
     np.testing.assert_equal(dict(scores.systems), {"A": 10.0, "B": math.nan})
 
 

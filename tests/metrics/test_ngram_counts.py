@@ -28,8 +28,8 @@ def long_requests() -> list[Request]:
 @pytest.mark.parametrize(
     ("module", "limit", "value"),
     [
-        pytest.param(_sides, "MOST_CELLS", 1, id="text by text"),
-        pytest.param(_sides, "MOST_CELLS", 5_000, id="some texts at once"),
+        pytest.param(_sides, "MOST_SIDE_CELLS", 1, id="text by text"),
+        pytest.param(_sides, "MOST_SIDE_CELLS", 5_000, id="some texts at once"),
         pytest.param(_ngrams, "_BLOCK_CELLS", 1, id="a block per side"),
         pytest.param(_ngrams, "_DENSE_TABLE", 0, id="branches are searched for"),
     ],
@@ -47,7 +47,7 @@ def test_the_way_of_counting_changes_no_bit(metric, module, limit, value, monkey
 
 def test_counting_takes_memory_for_a_part_of_the_texts_only(monkeypatch):
     monkeypatch.setattr(_sides, "LONG_SIDE", NEVER)
-    monkeypatch.setattr(_sides, "MOST_CELLS", 2**14)  # the long text has 361,500 cells, the short one 240,000
+    monkeypatch.setattr(_sides, "MOST_SIDE_CELLS", 2**14)  # the long text has 361,500 cells, the short one 240,000
     requests = long_requests()
     Chrf().score_masked(requests)  # what stays in memory, such as tokens of words, is not counted below
     tracemalloc.start()

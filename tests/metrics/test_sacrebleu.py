@@ -18,7 +18,8 @@ from bmx_grid.metrics import sentence_bleu
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.sentence_bleu import SentenceBleu
 from bmx_grid.metrics.words import Ter
-from bmx_grid.words.perturbation import Plan, split_words
+from bmx_grid.words.perturbation import Plan
+from bmx_grid.words.segmentation import split_words
 
 PAPER = SentenceBleu()
 LIBRARY = {SentenceBleu: sacrebleu.BLEU, Chrf: sacrebleu.CHRF, Ter: sacrebleu.TER}

@@ -8,12 +8,12 @@ import pytest
 from real_data import read
 from some_settings import table_rows
 
-from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.core.configure import build, load_option
 from bmx_grid.datasets.segments import clusters
 from bmx_grid.evaluations.base import Finished
 from bmx_grid.evaluations.levels import LevelsEvaluation
 from bmx_grid.metrics.base import Metric
+from bmx_grid.words.attributions import AttributionSet
 
 # Edits of each system, from the best to the worst by human score, and words of the reference: TER's statistics summed.
 TER_EDITS = {

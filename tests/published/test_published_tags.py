@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from bmx_grid.datasets.lines import read_archive, read_lines
+from bmx_grid.datasets.archives import read_archive
+from bmx_grid.datasets.lines import read_lines
 from bmx_grid.datasets.mlqe_pe import Eval4nlp21, mlqe_pe_test20_tags, read_sub_words, word_probabilities
 from bmx_grid.datasets.mqm21 import annotated
 from bmx_grid.measures.word_measures import rank_words

@@ -306,7 +306,7 @@ def analysed(results, folder, **fixed):
     points = {name: Point(w=w, p=p) for name, (w, p) in fixed.items()}
     tables = {"settings": settings_table(results), **evaluation_tables(GRID, results)} if results else {}
     options = AnalysisOptions(points)
-    return analyse_sweep(results, SweepPlan((), (), (), (), {}), options, OutputFolder(folder), tables=tables)
+    return analyse_sweep(results, SweepPlan((), ()), options, OutputFolder(folder), tables=tables)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from bmx_grid.report.table import width_of
 from bmx_grid.report.terminal_lines import WIDEST, cautions, failures, sentences, setting_line
 from bmx_grid.sweep.outcomes import Outcome
 from bmx_grid.sweep.plan import make_plan
-from bmx_grid.sweep.settings import PlanOptions, Refused
+from bmx_grid.sweep.settings import NotRun, PlanOptions
 
 NAN = np.nan
 
@@ -65,7 +65,8 @@ def test_of_many_parts_five_are_named(tmp_path):
 
 def test_failures_for_one_reason_are_one_line_that_cannot_command_a_terminal(monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    refused = [Refused(name, "no model") for name in "abcde"] + [Refused("f\nb\x1b[2J", "c\x07")]
+    refused = [NotRun("failed", name, "no model") for name in "abcde"]
+    refused.append(NotRun("failed", "f\nb\x1b[2J", "c\x07"))
     expected = ["failed: 6", "  a and 4 more: no model", "  f\\nb\\x1b[2J: c\\x07"]
     assert failures(refused).splitlines() == expected and failures([]) == ""
 
@@ -74,13 +75,13 @@ def test_failures_for_one_reason_are_one_line_that_cannot_command_a_terminal(mon
 def test_every_line_fits_the_terminal(width, monkeypatch):
     monkeypatch.setenv("COLUMNS", str(width))
     lines = sentences(["LIME on chrF: " + "word " * 60, "短い " * 60])
-    printed = f"{lines}\n{failures([Refused('d', 'the reason of it ' * 20)])}"
+    printed = f"{lines}\n{failures([NotRun('failed', 'd', 'the reason of it ' * 20)])}"
     assert max(map(width_of, printed.splitlines())) <= 2 * min(width, WIDEST)
 
 
 def test_the_line_of_a_setting_has_correlations_and_no_gain():
     result = make_result()
-    line = setting_line(Outcome(result.label, result), 1, 9, set())
+    line = setting_line(Outcome(result.label, result, None, None), 1, 9, set())
     published = number(result.published.correlation, ".4f")
     assert f"baseline 0.5000, published point {published}, " in line and "gain" not in line
 
@@ -92,8 +93,8 @@ def test_models_that_are_missing_for_one_cause_are_one_block(monkeypatch):
     for model, revision in models:
         with pytest.raises(UnavailableError) as caught:
             check_model(model, revision)
-        refused.append(Refused(f"setting of {model}", str(caught.value)))
-    printed = " ".join(failures([*refused, refused[0], Refused("other", "no model")]).split())
+        refused.append(NotRun("failed", f"setting of {model}", str(caught.value)))
+    printed = " ".join(failures([*refused, refused[0], NotRun("failed", "other", "no model")]).split())
     assert printed.startswith(
         "failed: 5 setting of org/a and 2 more: model 'MODEL' (revision REVISION) cannot be loaded: "
     )

@@ -12,7 +12,7 @@ import pytest
 from fakes import composed
 from started import start
 
-from bmx_grid.api.sweep import count_failures
+from bmx_grid.api.sweep import run_sweep
 from bmx_grid.core.terminal import command
 
 pytestmark = pytest.mark.processes
@@ -32,7 +32,7 @@ def sweep(folder: str, cache: str, *executor: str) -> int:
         *chosen, *executor, f"executor.chunk_texts={CHUNK}", f"output_dir={folder}/out", f"cache_dir={cache}"
     )
     config["metric"] = {"hash": {"_target_": "fakes.SleepyMetric", "per_text": 0.001, "log": f"{folder}/log"}}
-    return count_failures(config)
+    return run_sweep(config).n_failed
 
 
 @pytest.fixture

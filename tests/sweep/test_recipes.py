@@ -14,7 +14,7 @@ from real_data import read
 from some_results import make_result
 
 import bmx_grid
-from bmx_grid.api.sweep import count_failures
+from bmx_grid.api.sweep import run_sweep
 from bmx_grid.attribution.boosted import as_arrays
 from bmx_grid.boosts.base import Boost, Part
 from bmx_grid.boosts.recipe import ChosenOn, HeldOut, Identity, read_recipe
@@ -82,7 +82,7 @@ def sweep(tmp_path, monkeypatch, blank_figures):
         config = composed(*SMALL, *folders, *overrides)
         if choosing.pop("chooses", True):
             config["evaluation"]["choosing"] = {"_target_": "test_recipes.Choosing", **choosing}
-        assert count_failures(config) == 0
+        assert run_sweep(config).n_failed == 0
         return {path.stem: read_recipe(path) for path in sorted((tmp_path / "out" / "recipes").glob("*"))}
 
     return go

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from fakes import ROOT, AbsentMetric, HashMetric, composed
 
-from bmx_grid.api.sweep import count_failures
+from bmx_grid.api.sweep import run_sweep
 from bmx_grid.core.configure import load_option
 from bmx_grid.core.errors import ConfigError, UnavailableError
 
@@ -48,7 +48,7 @@ def whole(tmp_path_factory) -> Path:
     """The folders out and cache of a sweep in one process and large chunks; only read."""
     folder = tmp_path_factory.mktemp("whole")
     folders = (f"output_dir={folder / 'out'}", f"cache_dir={folder / 'cache'}")
-    assert count_failures(composed(*SMALL, *folders, "limit=8")) == 0
+    assert run_sweep(composed(*SMALL, *folders, "limit=8")).n_failed == 0
     return folder
 
 
@@ -311,7 +311,7 @@ def test_killed_at_random_moments_and_resumed_the_files_are_the_same(whole, tmp_
         time.sleep(moments[-1])
         os.killpg(running.pid, signal.SIGKILL)
         running.wait()
-    assert count_failures(composed(*SMALL, *chosen, *workers, *folders)) == 0
+    assert run_sweep(composed(*SMALL, *chosen, *workers, *folders)).n_failed == 0
     rows = [row for row in grid_rows(whole) if row[2] == "sentence_bleu" and row[3] in ("erasure", "lime")]
     assert len(rows) == 2 * 3600
     assert grid_rows(tmp_path) == rows

@@ -13,6 +13,7 @@ import urllib.request
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
+import mlflow
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -26,11 +27,10 @@ from bmx_grid.core.errors import StoreError
 from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.grid_surface import metric_alone
 from bmx_grid.evaluations.verdicts import DISTANCE, LEGEND
-from bmx_grid.sweep.mlflow_runs import parameters, points, source_tags, sweep_identity
-from bmx_grid.sweep.mlflow_store import check_artifact, insert_points
-from bmx_grid.sweep.mlflow_view import pages, server_command
+from bmx_grid.sweep.mlflow_runs import pages, parameters, points, server_command, source_tags, sweep_identity
+from bmx_grid.sweep.mlflow_store import AT_ONCE, check_artifact
 from bmx_grid.sweep.results import Spent, write_parquet
-from bmx_grid.sweep.settings import Refused
+from bmx_grid.sweep.settings import NotRun
 from bmx_grid.sweep.tracking import MlflowTracker, Tracker
 
 PAPER = {"p": tuple((np.arange(-300, 300) / 10).tolist()), "w": (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)}
@@ -132,26 +132,25 @@ def test_a_repeated_sweep_adds_nothing(folder):
     assert (len(parents), len(children)) == (2, 3), "another sweep has runs of its own"
 
 
-CALLS = {
-    "parameters": "mlflow.MlflowClient.log_batch",
-    "points": "bmx_grid.sweep.tracking.insert_points",
-    "end": "mlflow.MlflowClient.set_terminated",
-}
+CALLS = {"parameters": ("log_batch", "params"), "points": ("log_batch", "metrics"), "end": ("set_terminated", None)}
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
-@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_a_run_that_was_cut_off_is_closed_and_completed_in_place(folder, monkeypatch, call, error):
-    def interrupted(*_args, **_options):
-        raise error
+@pytest.mark.parametrize(("call", "part"), CALLS.values(), ids=CALLS)
+def test_a_run_that_was_cut_off_is_closed_and_completed_in_place(folder, monkeypatch, call, part, error):
+    def interrupted(*arguments, **options):
+        if part is None or part in options:
+            raise error
+        method(*arguments, **options)
 
     tracker = started(folder)
     tracker.log(make_result(metric="bleu"))
+    method = getattr(mlflow.MlflowClient, call)
     with monkeypatch.context() as patch:
-        patch.setattr(call, interrupted)
+        patch.setattr(f"mlflow.MlflowClient.{call}", interrupted)
         with pytest.raises(error) as caught:
             tracker.log(make_result())
-    tracker.finish([Refused("s", "stopped")], caught.value)
+    tracker.finish([NotRun("failed", "s", "stopped")], caught.value)
     (parent,), children = runs_of(folder)
     assert sorted(run.info.status for run in (parent, *children)) == ["FINISHED", "KILLED", "KILLED"]
     track(folder, [make_result(metric="bleu"), dataclasses.replace(make_result(), spent=Spent(0.01), cached=True)])
@@ -243,26 +242,26 @@ def test_a_sweep_whose_runs_were_deleted_is_not_up_to_date(swept, template, tmp_
         assert (len(sweeps), len(settings)) == (1, 1)
 
 
-def test_points_are_all_there_or_none_and_never_twice(folder):
-    """A transaction that fails at its last point leaves nothing; the same points again, with others, are added once."""
-    track(folder, [])
-    (parent,), _ = runs_of(folder)
-    before = n_points(folder)
-    entries = [("curve/w0", float(step), step) for step in range(5)]
-    with pytest.raises(sqlite3.Error):
-        insert_points(address(folder), parent.info.run_id, [*entries, ("curve/w0", {}, 5)], range(6))
-    assert n_points(folder) == before
-    for size in (3, 5, 5):
-        insert_points(address(folder), parent.info.run_id, entries[:size], range(size))
-    assert n_points(folder) == before + 5
-    (parent,), _ = runs_of(folder)
-    assert parent.data.metrics["curve/w0"] == 4.0
-
-
-def test_by_requests_as_to_a_server_the_same_points_arrive(folder, monkeypatch):
+def test_points_of_which_a_part_was_sent_are_completed_and_never_twice(folder, monkeypatch):
+    """Of 3,600 points the third call is interrupted: two calls have arrived, and the next sweep adds the others."""
     result = make_result(**PAPER)
     tracker = started(folder)
-    monkeypatch.setattr("bmx_grid.sweep.tracking.SQLITE", "no address begins with this")
+    send = mlflow.MlflowClient.log_batch
+    sent = []
+
+    def third_is_interrupted(client, run_id, **data):
+        sent.extend(data.get("metrics", ()))
+        if len(sent) > 2 * AT_ONCE:
+            raise KeyboardInterrupt
+        send(client, run_id, **data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("mlflow.MlflowClient.log_batch", third_is_interrupted)
+        with pytest.raises(KeyboardInterrupt) as caught:
+            tracker.log(result)
+    tracker.finish([], caught.value)
+    assert n_points(folder) == 2 * AT_ONCE
+    tracker = started(folder)
     tracker.log(result)
     tracker.finish([])
     (child,) = runs_of(folder)[1]
@@ -275,17 +274,17 @@ def test_by_requests_as_to_a_server_the_same_points_arrive(folder, monkeypatch):
 
 
 def test_failures_are_told_and_forgotten_when_mended(folder):
-    track(folder, [make_result()], failed=[Refused("toy · comet", "comet is not installed")])
+    track(folder, [make_result()], failed=[NotRun("failed", "toy · comet", "comet is not installed")])
     (parent,), _ = runs_of(folder)
     assert parent.info.status == "FAILED"
     assert "- failed: toy · comet: comet is not installed" in parent.data.tags["mlflow.note.content"]
     track(folder, [make_result()])
     (parent,), _ = runs_of(folder)
     assert parent.info.status == "FINISHED" and "comet" not in parent.data.tags["mlflow.note.content"]
-    many = [Refused(f"setting {number}", "out of memory" * 9) for number in range(200)]
+    many = [NotRun("failed", f"setting {number}", "out of memory" * 9) for number in range(200)]
     assert track(folder, [], failed=many).failure is None
     assert len(runs_of(folder)[0][0].data.tags["mlflow.note.content"]) <= 8000
-    started(folder).finish([Refused("s", "stopped by ValueError")], ValueError())
+    started(folder).finish([NotRun("failed", "s", "stopped by ValueError")], ValueError())
     (parent,), _ = runs_of(folder)
     note = "- failed: s: stopped by ValueError"
     assert (parent.info.status, parent.data.tags["mlflow.note.content"]) == ("FAILED", note)

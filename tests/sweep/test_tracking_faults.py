@@ -21,7 +21,7 @@ from filelock import FileLock
 from some_results import make_result
 from tracked import CONFIG, CURVES, HEADLINE, SCALARS, client, n_points, runs_of, started, track
 
-from bmx_grid.sweep import mlflow_answers, mlflow_store
+from bmx_grid.sweep import mlflow_store
 from bmx_grid.sweep.tracking import MlflowTracker
 
 
@@ -125,7 +125,7 @@ TOO_LONG = "its answer is longer than 100,000 bytes: it is no MLflow server"
 )
 def test_an_answer_without_end_is_read_in_part_and_for_a_time(tmp_path, monkeypatch, answer, timeout, message):
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
-    monkeypatch.setattr(mlflow_answers, "MOST_BYTES", 100_000)
+    monkeypatch.setattr(mlflow_store, "MOST_BYTES", 100_000)
     with server(answer) as port:
         warning = given_up(MlflowTracker(uri=f"http://127.0.0.1:{port}", timeout=timeout), tmp_path / "out")
     assert message in warning

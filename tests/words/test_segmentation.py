@@ -6,8 +6,7 @@ import sys
 import pytest
 
 from bmx_grid.core.errors import ConfigError, UnavailableError
-from bmx_grid.words.perturbation import split_words
-from bmx_grid.words.segmentation import segmentation
+from bmx_grid.words.segmentation import segmentation, split_words
 
 TEXTS = [
     pytest.param("", id="empty"),

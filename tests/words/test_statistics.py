@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bmx_grid.words.statistics import TEXT_STATISTICS, text_statistics
+from bmx_grid.words.segmentation import TEXT_STATISTICS, text_statistics
 
 TEXTS = ["The cat sat.", "the dog sat", "A DOG barks 12 times!", "", "the the cat"]
 ROWS = [text.split() for text in TEXTS]

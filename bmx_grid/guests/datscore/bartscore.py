@@ -12,7 +12,7 @@ import numpy as np
 
 from bmx_grid.core.identity import identity, runtime
 from bmx_grid.core.ragged import Floats
-from bmx_grid.guests.datscore.languages import check_translator, languages_of, load_translator
+from bmx_grid.guests.datscore.language_codes import check_translator, languages_of, load_translator
 from bmx_grid.guests.datscore.translation import forced, token_sums
 from bmx_grid.metrics.encoders import ModelMetric
 from bmx_grid.models.loading import Device, Dtype, LoadedModel

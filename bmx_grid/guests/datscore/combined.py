@@ -20,9 +20,9 @@ from bmx_grid.core.identity import canonical_json, digest, identity, runtime
 from bmx_grid.core.ragged import Floats
 from bmx_grid.guests.datscore.kept_values import kept
 from bmx_grid.measures.aggregation import weighted_sum
-from bmx_grid.measures.correlation import FEWEST, correlate
-from bmx_grid.measures.scale import standard_deviation
-from bmx_grid.metrics.base import Cost, GivenScores, Metric
+from bmx_grid.measures.correlation import FEWEST, correlate, standard_deviation
+from bmx_grid.metrics.base import Cost, Metric
+from bmx_grid.words.attributions import AttributionSet
 from bmx_grid.words.perturbation import ROLES, Item, Role
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ class Combined(Mixed):
             members.append((name, member))
             given = member.given(segments)
             if given is not None:
-                scores_of_files.append((name, tuple(given.segments.tolist())))
+                scores_of_files.append((name, tuple(given.base_scores.tolist())))
         fitted = super().fitted(segments)
         return dataclasses.replace(fitted, metrics=tuple(members), given_scores=tuple(scores_of_files))
 
@@ -222,11 +222,11 @@ class Combined(Mixed):
         members = tuple((name, metric.of_languages(language_pair)) for name, metric in self.metrics)
         return dataclasses.replace(self, metrics=members)
 
-    def given(self, segments: SegmentSet) -> GivenScores | None:
+    def given(self, segments: SegmentSet) -> AttributionSet | None:
         """Where a metric is a file of scores: those of the combination, NaN where a metric that counts has none."""
         if not self.given_scores:
             return None
-        return GivenScores(weighted(self.fitted_scores(), self.part_weights()))
+        return AttributionSet(weighted(self.fitted_scores(), self.part_weights()), {})
 
     def count_texts(self, item: Item, copies: int = 1) -> int:
         """The texts of all metrics."""

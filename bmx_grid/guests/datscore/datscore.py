@@ -20,7 +20,7 @@ from bmx_grid.core.ragged import Floats
 from bmx_grid.guests.datscore.bartscore import Seq2SeqMetric, score_of
 from bmx_grid.guests.datscore.combined import Mixed
 from bmx_grid.guests.datscore.kept_values import Kept, kept
-from bmx_grid.guests.datscore.languages import languages_of
+from bmx_grid.guests.datscore.language_codes import languages_of
 from bmx_grid.guests.datscore.translation import translate
 from bmx_grid.words.perturbation import ROLES, Item, Role
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bmx_grid.core.ragged import Flags, Floats, Ints, Ragged
-from bmx_grid.guests.datscore.languages import Languages, known_languages, use
+from bmx_grid.guests.datscore.language_codes import Languages, known_languages, use
 from bmx_grid.models.encoding import HeldStates, TokenIds, in_batches, lengths_of, tensors, tokenize, windows
 from bmx_grid.models.loading import LoadedModel
 

@@ -29,7 +29,8 @@ from bmx_grid.metrics.encoders import (
     for_token_pairs,
     special_ids,
 )
-from bmx_grid.words.perturbation import Item, split_words
+from bmx_grid.words.perturbation import Item
+from bmx_grid.words.segmentation import split_words
 
 if TYPE_CHECKING:
     from bmx_grid.datasets.segments import SegmentSet

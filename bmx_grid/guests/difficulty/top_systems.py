@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bmx_grid.attribution.contracts import combined
-from bmx_grid.attribution.store import AttributionSet
 from bmx_grid.core.identity import identity
 from bmx_grid.evaluations.base import (
     BASE,
@@ -31,6 +30,7 @@ from bmx_grid.guests.difficulty.difficulty_bertscore import DifficultyBertScore
 from bmx_grid.guests.difficulty.difficulty_rows import AS_SCORED, ON_THESE, DifferenceRow, RankRow, TopRow
 from bmx_grid.measures.correlation import average_ranks
 from bmx_grid.measures.systems import FEWEST_SYSTEMS
+from bmx_grid.words.attributions import AttributionSet
 
 # By the number of best systems compared, and what the metric was fitted on: AS_SCORED or ON_THESE
 Levels = Mapping[tuple[int, str], SystemLevel]
@@ -182,7 +182,7 @@ def _parts(setting: Finished, systems: list[str]) -> Iterator[tuple[str, Finishe
     statistics = setting.scores.statistics
     if statistics is not None:
         statistics = statistics[rows]
-    scores = AttributionSet(setting.scores.base_scores[rows], {}, statistics)
+    scores = AttributionSet(setting.scores.base_scores[rows], {}, statistics, systems=setting.scores.systems)
     # The metric alone is judged: boosts and words are left out.
     part = replace(
         setting,
@@ -191,7 +191,6 @@ def _parts(setting: Finished, systems: list[str]) -> Iterator[tuple[str, Finishe
         scores=scores,
         clusters=[setting.clusters[row] for row in rows.tolist()],
         boosted={},
-        words={},
     )
     yield AS_SCORED, part
     metric = setting.metric

@@ -15,7 +15,7 @@ from bmx_grid.words.perturbation import Item
 
 FILE = "answers.sqlite"
 REMINDER = "Your answer cannot be read. Answer again, only in the form that was asked for."
-MOST_CHARACTERS = 1_000_000  # of an answer; what follows is not read
+MOST_KEPT_CHARACTERS = 1_000_000  # of an answer; what follows is not read
 SCHEMA = """PRAGMA journal_mode=WAL;
 PRAGMA synchronous=NORMAL; -- an answer survives the end of the process
 CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL);"""
@@ -84,7 +84,7 @@ def answer_in(reply: Any) -> Answer:
                 candidates.append((top["token"], float(top["logprob"])))
         tokens.append(candidates)
     # JSON can hold half of a surrogate pair, which UTF-8 cannot write.
-    readable = (text or "")[:MOST_CHARACTERS].encode(errors="replace").decode()
+    readable = (text or "")[:MOST_KEPT_CHARACTERS].encode(errors="replace").decode()
     is_cut = choice.get("finish_reason") == "length"
     return Answer(readable, tokens, is_cut)
 

@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 
 from bmx_grid.core.errors import ConfigError, UnavailableError, shown, unknown
 from bmx_grid.core.identity import Component, digest, identity, runtime
-from bmx_grid.core.servers import KEY_VARIABLE, UNREAD, check_address, is_dry, is_of_this_machine
+from bmx_grid.core.secrets import KEY_VARIABLE, UNREAD_ANSWERS, check_address, is_dry, is_of_this_machine
 from bmx_grid.core.storage import Address, place
 from bmx_grid.guests.judge.client import awaited, limited_client
 from bmx_grid.guests.judge.kept_answers import (
@@ -141,7 +141,7 @@ class ServedModel(Component):
             exchange = exchanges[item]
             if exchange.value is None:
                 unread.append(self._example(exchange.answers[-1]))
-        UNREAD.extend(unread)
+        UNREAD_ANSWERS.extend(unread)
         if unread:
             warnings.warn(
                 f"{self.model}: {len(unread):,} of {len(items):,} answers hold nothing that can be read, for example "

@@ -41,7 +41,7 @@ class SpansEvaluation(Evaluation):
     "esa". A metric, or a boost of it, calls a segment error-free at the threshold that is best on the other folds of
     the language pair; an explainer, where it marks nothing. MCC is undefined where no segment is error-free, or all.
 
-    extra: as of `FromFile`. resamples, seed: of whole clusters, for intervals. Raises ConfigError for a human
+    extra: as of `FileSource`. resamples, seed: of whole clusters, for intervals. Raises ConfigError for a human
     score that is not there.
     """
 

@@ -30,7 +30,7 @@ from bmx_grid.evaluations.base import (
     here,
 )
 from bmx_grid.evaluations.boost_evidence import ALL
-from bmx_grid.evaluations.compared_scores import turned
+from bmx_grid.evaluations.compared_scores import scores_at_level
 from bmx_grid.evaluations.levels import SystemLevel
 from bmx_grid.evaluations.significance import ALONE, significance_ranks
 from bmx_grid.guests.tasks.task_rows import HumanRank, TaskRank, TaskScore, WithoutOutliers
@@ -274,8 +274,8 @@ class TasksEvaluation(Evaluation):
 def _scores(setting: Finished, statistic: TaskStatistic) -> Scores:
     """The scores of a metric alone, of segments, or of systems where the statistic is of these."""
     if statistic not in OF_SYSTEM_SCORES:
-        return turned(setting, BASE, "segment", statistic)
-    scores = turned(setting, BASE, "system", "pearson")
+        return scores_at_level(setting, BASE, "segment", statistic, turn=True)
+    scores = scores_at_level(setting, BASE, "system", "pearson", turn=True)
     if statistic != "pairwise_accuracy":
         return scores
     # An agreement compares the systems of an item: here all of them are of one.

@@ -33,7 +33,7 @@ ANSWER_SECONDS = 30.0  # for a command of SLURM to answer
 CONNECT_SECONDS = 30.0
 WAY_OUT = "see why with `squeue`, and run the same command again, or ask for less (executor.memory, executor.walltime)"
 # Keys whose values are parts of a line of the job script.
-LINES = (
+JOB_PARTS = (
     "memory",
     "walltime",
     "queue",
@@ -91,7 +91,7 @@ class Slurm(OnDask):
             )
         if self.devices is not None:
             raise ConfigError("executor.devices: SLURM hands out devices; write executor.gpus=N for N of them.")
-        for name in LINES:
+        for name in JOB_PARTS:
             # A further line would be a command, which a folder named by a file could bring.
             if any(not text.isprintable() for text in _texts(getattr(self, name))):
                 raise ConfigError(f"executor.{name}: {shown(getattr(self, name))} is not one line; write one line.")

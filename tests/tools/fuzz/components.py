@@ -24,10 +24,10 @@ from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.sweep.executors.local import Sequential
-from bmx_grid.sweep.outcomes import complete
+from bmx_grid.sweep.outcomes import Outcome, complete
 from bmx_grid.sweep.plan import make_plan
 from bmx_grid.sweep.runner import run_plan
-from bmx_grid.sweep.settings import PlanOptions
+from bmx_grid.sweep.settings import NotRun, PlanOptions
 from bmx_grid.words.perturbation import Plan
 
 
@@ -149,12 +149,13 @@ def answer(group: str, hook: str, way: str, folder: Path) -> list[str]:
             raise
         return [str(error)]  # a mistake in its options, which stops the sweep
     run = run_plan(plan, {"levels": levels}, executor=Sequential(), stop_on_error=False, progress=lambda *_: None)
-    outcomes = list(run)
-    results, incomplete = complete(outcomes, {"levels": levels})
+    ended = list(run)
+    failed = [*plan.not_run, *(part for part in ended if isinstance(part, NotRun))]
+    results, incomplete = complete([part for part in ended if isinstance(part, Outcome)], {"levels": levels})
     done = {(result.metric, result.explainer) for result in results}
     good = "good" if parts["explainer"] else "none"
     assert ("good", good) in done and not incomplete, (done, incomplete)
-    reasons = [one.reason for one in (*plan.failed, *plan.left_out, *(one for one in outcomes if one.reason))]
+    reasons = [part.reason for part in failed if part.status != "unavailable"]
     assert reasons or len(done) == 2, "a setting is neither done nor failed"
     assert all(reason and reason.isprintable() for reason in reasons), reasons
     return reasons

@@ -267,11 +267,11 @@ def answer(path: Path) -> str:
                     found = fitted.given(one)
                     json.dumps([name, fitted.settings()])
                     if (
-                        found.segments.shape != (len(one),)
-                        or not np.isfinite(found.segments[found.segments == 0]).all()
+                        found.base_scores.shape != (len(one),)
+                        or not np.isfinite(found.base_scores[found.base_scores == 0]).all()
                     ):
-                        raise AssertionError(f"the scores are {found.segments}")
-                    if np.isinf(found.segments).any() or np.isinf(list(found.systems.values())).any():
+                        raise AssertionError(f"the scores are {found.base_scores}")
+                    if np.isinf(found.base_scores).any() or np.isinf(list(found.systems.values())).any():
                         raise AssertionError("an infinite score")
     except BmxError as error:
         return str(error)

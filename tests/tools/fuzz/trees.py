@@ -182,8 +182,8 @@ def answer(path: Path) -> str:
                         if not str(error).isprintable():
                             raise AssertionError(f"left out, but: {error}") from error
                         continue
-                    if found.segments.shape != (len(one),) or np.isinf(found.segments).any():
-                        raise AssertionError(f"{name}: the scores are {found.segments}")
+                    if found.base_scores.shape != (len(one),) or np.isinf(found.base_scores).any():
+                        raise AssertionError(f"{name}: the scores are {found.base_scores}")
     except BmxError as error:
         return str(error)
     return ""

@@ -5,23 +5,22 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable
 
-import yaml
-
 from bmx_grid.core.errors import UnavailableError
+from bmx_grid.core.storage import parse_yaml
 from bmx_grid.models.files import find_file
 
-Languages = frozenset[str]  # codes of ISO 639-1, such as en
+LanguageCodes = frozenset[str]  # codes of ISO 639-1, such as en
 
 # Of hub models whose card is seldom in the cache, by the last part of their id; no entry says nothing.
 _OF_HUB_MODELS = {
-    **dict.fromkeys(("bert-base-uncased", "roberta-large", "bart-large-cnn", "gpt2"), Languages({"en"})),
-    "e5-small-enpt-q4.bin": Languages({"en", "pt"}),
+    **dict.fromkeys(("bert-base-uncased", "roberta-large", "bart-large-cnn", "gpt2"), LanguageCodes({"en"})),
+    "e5-small-enpt-q4.bin": LanguageCodes({"en", "pt"}),
 }
 
 
-def languages_of(models: Iterable[tuple[str, str | None]]) -> Languages | None:
+def model_languages(models: Iterable[tuple[str, str | None]]) -> LanguageCodes | None:
     """The languages that all of these models (name, revision) know; None if no card limits them."""
-    known: Languages | None = None
+    known: LanguageCodes | None = None
     for model, revision in models:
         languages = _languages_of(model, revision)
         if languages is not None:
@@ -30,7 +29,7 @@ def languages_of(models: Iterable[tuple[str, str | None]]) -> Languages | None:
 
 
 @functools.lru_cache(maxsize=100)
-def _languages_of(model: str, revision: str | None) -> Languages | None:
+def _languages_of(model: str, revision: str | None) -> LanguageCodes | None:
     try:
         card = find_file(model, revision, "README.md")
     except UnavailableError:
@@ -47,7 +46,7 @@ def _languages_of(model: str, revision: str | None) -> Languages | None:
     # "multilingual" and names such as "code" say of no language that it is unknown
     if not all(len(code) == 2 for code in codes):
         return None
-    return Languages(codes)
+    return LanguageCodes(codes)
 
 
 def _header(card: str) -> dict[str, object]:
@@ -57,8 +56,8 @@ def _header(card: str) -> dict[str, object]:
         return {}
     end = lines.index("---", 1)
     try:
-        fields = yaml.safe_load("\n".join(lines[1:end]))
-    except yaml.YAMLError:
+        fields = parse_yaml("\n".join(lines[1:end]))
+    except ValueError:
         # a card is for people: one that cannot be read says nothing
         return {}
     return fields if isinstance(fields, dict) else {}
