@@ -9,25 +9,29 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from bmx_grid.analysis.base import FACTORS, Column, Given, Table, each_row, first_by, rows_by
 from bmx_grid.analysis.gains import gains_by_explainer
 from bmx_grid.analysis.next_steps import next_steps
-from bmx_grid.analysis.points import point_name
+from bmx_grid.analysis.points import point_name, published_points
 from bmx_grid.analysis.verdict_rows import (
     DECLARED,
     PAPERS_BOOST,
-    ShownVerdict,
+    Row,
     Verdicts,
+    in_words,
     place_of,
     several_golds,
     shown_verdicts,
 )
 from bmx_grid.core.wording import P_VALUE, counted, named, number, point_in_words, with_interval, written
 from bmx_grid.evaluations.boost_evidence import ALL, PUBLISHED
-from bmx_grid.evaluations.grid_surface import PointRow
 from bmx_grid.evaluations.verdicts import LEGEND, NO_GAIN, NOT_JUDGED, legend
 from bmx_grid.measures.resampling import CONFIDENCE
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ESTIMATED = {  # the estimates of a verdict, and their headers
     "gain": "gain",
@@ -69,7 +73,7 @@ class Answers:
     that the judged data do not name, in a sentence or two; families: over how many comparisons verdicts are corrected.
     """
 
-    verdicts: Verdicts
+    verdicts: pd.DataFrame
     answers: Sequence[str]
     legend: Sequence[str] = ()
     next_steps: str = ""
@@ -81,9 +85,9 @@ class Answers:
 def compute(given: Given) -> Answers:
     """The answer of a sweep, without verdicts that of its table."""
     verdicts = given.ask(shown_verdicts)
-    if not verdicts:
+    if verdicts.empty:
         return Answers(verdicts, _untested(given))
-    by_question = rows_by(verdicts, lambda row: row.question)
+    by_question = rows_by(each_row(verdicts), lambda row: row.question)
     declared = by_question.get(DECLARED, [])
     published = by_question.get(PUBLISHED, [])
     not_judged = by_question.get(NOT_JUDGED, [])
@@ -93,7 +97,7 @@ def compute(given: Given) -> Answers:
     evidence = [row for row in declared if row.dataset not in no_evidence]
     return Answers(
         verdicts=verdicts,
-        answers=list(_answers(declared, published, given.rows("points", PointRow))),
+        answers=list(_answers(declared, published, published_points(given))),
         legend=legend(labels),
         next_steps=next_steps(evidence),
         not_judged=_not_judged(not_judged, declared),
@@ -104,16 +108,16 @@ def compute(given: Given) -> Answers:
 
 def tables(result: Answers) -> Iterator[Table]:
     """One row per metric, explainer and boost; no table without verdicts."""
-    judged = [row for row in result.verdicts if row.question != NOT_JUDGED]
-    if not judged:
+    judged = result.verdicts[result.verdicts["question"] != NOT_JUDGED]
+    if judged.empty:
         return
     names = [*FACTORS, "boost"]
-    if several_golds(judged):
+    if judged["human"].nunique() > 1:
         names.append("human")
     names.append("verdict")
     columns: list[str | Column] = [*names]
     for name, header in ESTIMATED.items():
-        columns.append(Column(name, header, "+.4f"))
+        columns.append(Column(name, header, "+.4f", (f"{name}_low", f"{name}_high")))
     columns += [
         Column("best_looks_better", "best point looks better by", "+.4f"),
         Column("p_gain_holm", "p gain (Holm)", P_VALUE),
@@ -123,10 +127,10 @@ def tables(result: Answers) -> Iterator[Table]:
         "pairs",
         Column("n", "segments"),
     ]
-    if any(row.repeat_deviation is not None for row in judged):
+    if "repeat_deviation" in judged:
         columns.append(Column("repeat_deviation", "varies when repeated", ".4f"))
     notes = [*OF_VERDICTS]
-    if any(row.question == PUBLISHED for row in judged):
+    if (judged["question"] == PUBLISHED).any():
         notes.append(OF_PUBLISHED)
     if result.unnamed:
         notes.append(result.unnamed)
@@ -171,7 +175,7 @@ def _either(names: Sequence[str]) -> str:
     return f"{', '.join(others)} or {last}" if others else last
 
 
-def _boost(row: ShownVerdict, among: Verdicts) -> str:
+def _boost(row: Row, among: Verdicts) -> str:
     """Explainer and metric, with the boost where there is another than the paper's."""
     name = f"{written(row.explainer)} on {written(row.metric)}"
     if any(other.boost != PAPERS_BOOST for other in among):
@@ -179,12 +183,12 @@ def _boost(row: ShownVerdict, among: Verdicts) -> str:
     return name
 
 
-def _doubt(row: ShownVerdict) -> str:
+def _doubt(row: Row) -> str:
     """Why the verdict is NO_GAIN though the interval of the gain leaves 0 out; "" for every other row."""
     looks = ""
-    if row.gain.low > 0:
+    if row.gain_low > 0:
         looks = "gain"
-    elif row.gain.high < 0:
+    elif row.gain_high < 0:
         looks = "loss"
     if row.verdict != NO_GAIN or not looks:
         return ""
@@ -194,12 +198,11 @@ def _doubt(row: ShownVerdict) -> str:
     return f"looks like a {looks}, but not after the correction for {row.tried} verdicts"
 
 
-def _answers(declared: Verdicts, published: Verdicts, points: Sequence[PointRow]) -> Iterator[str]:
+def _answers(declared: Verdicts, published: Verdicts, points: pd.DataFrame) -> Iterator[str]:
     """The lines of each metric and explainer, those with the best verdict of a first boost first."""
     fixed = {}
-    for point in points:
-        if point.point == PUBLISHED:
-            fixed[point.explainer] = point_name(point.explainer, point.w, point.p)
+    for point in each_row(points):
+        fixed[point.explainer] = point_name(point.explainer, point.w, point.p)
     # What the first boost says is the answer; others are named only where they say something else.
     by_both = rows_by(declared, _metric_and_explainer)
     published_by_both = _of_first_boost(published)
@@ -216,11 +219,11 @@ def _answers(declared: Verdicts, published: Verdicts, points: Sequence[PointRow]
             yield _answer(f"{head} at {where}", at_point, declared, [])
 
 
-def _metric_and_explainer(row: ShownVerdict) -> tuple[str, str]:
+def _metric_and_explainer(row: Row) -> tuple[str, str]:
     return row.metric, row.explainer
 
 
-def _of_first_boost(rows: Verdicts) -> dict[tuple[str, str], list[ShownVerdict]]:
+def _of_first_boost(rows: Verdicts) -> dict[tuple[str, str], list[Row]]:
     """By metric and explainer the verdicts of the boost that was declared first."""
     in_place = sorted(rows, key=lambda row: row.place)
     first = first_by(in_place, _metric_and_explainer)
@@ -247,15 +250,16 @@ def _others(lines: Verdicts, rows: Verdicts) -> list[str]:
 
 def _answer(head: str, rows: Verdicts, among: Verdicts, remarks: Sequence[str]) -> str:
     """A line of a boost, on each verdict where language pairs differ. among: as for `_place`; remarks: further ones."""
-    by_verdict = rows_by(rows, lambda row: (row.human, row.in_words))
+    by_verdict = rows_by(rows, lambda row: (row.human, in_words(row)))
     parts = [_part(alike, among) for alike in by_verdict.values()]
     length = rows[0].length_gain
-    varies = rows[0].repeat_deviation
+    varies = getattr(rows[0], "repeat_deviation", math.nan)
     beside = []
     # Of several language pairs it would be the number of one of them.
-    if len(rows) == 1 and math.isfinite(length.value):
-        beside.append(f"length alone {length:+.3f}")
-    if varies is not None and math.isfinite(varies):
+    if len(rows) == 1 and math.isfinite(length):
+        ends = (rows[0].length_gain_low, rows[0].length_gain_high)
+        beside.append(f"length alone {with_interval(length, *ends, '+.3f')}")
+    if math.isfinite(varies):
         beside.append(f"the correlation varies by {number(varies, '.3f')} when repeated")
     line = f"{head}: {'; '.join(parts)}"
     end = _joined(*beside, *remarks)
@@ -265,13 +269,13 @@ def _answer(head: str, rows: Verdicts, among: Verdicts, remarks: Sequence[str]) 
 def _part(alike: Verdicts, among: Verdicts) -> str:
     """A verdict with its gain, the largest of several language pairs, and what it rests on."""
     first = alike[0]  # the largest gain: rows of one verdict are sorted by it
-    verdict = first.in_words
+    verdict = in_words(first)
     if several_golds(among):
         verdict = f"{verdict} ({first.human})"
-    if math.isnan(first.gain.value):
+    if math.isnan(first.gain):
         places = [place_of(row, among) for row in alike]
         return _joined(verdict, named(places))
-    gain = f"{first.gain:+.3f}"
+    gain = with_interval(first.gain, first.gain_low, first.gain_high, "+.3f")
     remarks = _doubt(first)
     if len(alike) > 1:
         gain = f"at most {gain}"

@@ -4,8 +4,8 @@ A question is a module (or any object) with two functions:
 
     compute(given) -> {key: value}   numbers, texts, rows, frames, by keys that no other question uses, or an object
                                      with such fields; `given` (`Given`) holds the results table, how it is analysed,
-                                     the other tables of the sweep as rows, given.rows(name, class), or as frames, and
-                                     the answers to other functions: given.ask(f). The index of a frame are keys inside
+                                     the other tables of the sweep, given.frame(name, class), and the answers to other
+                                     functions: given.ask(f). The index of a frame are keys inside
     tables(result) -> [Table]        what people read of it; no tables where there is nothing to show
 
 Everything else is made from these: the keys are those of analysis.json, the tables are written as text, Markdown,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from bmx_grid.analysis.base import rows_by
-from bmx_grid.analysis.verdict_rows import ShownVerdict, Verdicts, place_of
-from bmx_grid.core.wording import counted, named, written
+from bmx_grid.analysis.verdict_rows import BOOST, Row, Verdicts, place_of
+from bmx_grid.core.wording import counted, named, with_interval, written
 from bmx_grid.evaluations.verdicts import FEWEST_UNITS, HELPS, HURTS, INFORMATIVE, NO_GAIN, OPEN, TOO_LITTLE
 from bmx_grid.measures.resampling import CONFIDENCE
 
@@ -39,13 +39,14 @@ def _step(rows: Verdicts) -> str:
     """The next step with one metric."""
     first = rows[0]
     averages = [row for row in rows if _average_is_better(row)]
-    n_known = sum(math.isfinite(row.combined_gain.value) for row in rows)
+    n_known = sum(math.isfinite(row.combined_gain) for row in rows)
     # Only where an average is better wherever there is one.
     if averages and len(averages) == n_known:
         # The least of what averages gain: advice must not promise more than every place bears out.
-        least = min(averages, key=lambda row: row.combined_gain.value)
-        return f"use an average of the metrics instead, {least.combined_gain:+.3f}"
-    rows_of_first = [row for row in rows if row.of_boost == first.of_boost]
+        least = min(averages, key=lambda row: row.combined_gain)
+        combined = (least.combined_gain, least.combined_gain_low, least.combined_gain_high)
+        return f"use an average of the metrics instead, {with_interval(*combined, '+.3f')}"
+    rows_of_first = [row for row in rows if _boost(row) == _boost(first)]
     by_place = rows_by(rows_of_first, lambda row: place_of(row, rows))
     helped = []
     for place, rows_of_golds in by_place.items():
@@ -69,21 +70,26 @@ def _step(rows: Verdicts) -> str:
     return KEEP
 
 
-def _average_is_better(row: ShownVerdict) -> bool:
+def _boost(row: Row) -> tuple[str, ...]:
+    """Metric, explainer and boost."""
+    return tuple(getattr(row, name) for name in BOOST)
+
+
+def _average_is_better(row: Row) -> bool:
     """Whether averaging metrics gains more than the boost, with a partial correlation."""
-    if not (row.combined_gain.significant and row.combined_partial_r.significant):
+    if not (row.combined_gain_low > 0 and row.combined_partial_r_low > 0):
         return False
     # A gain of the boost counts only where the whole rule found it.
-    gain = row.gain.value if row.verdict == HELPS else 0.0
-    return row.combined_gain.value > gain
+    gain = row.gain if row.verdict == HELPS else 0.0
+    return bool(row.combined_gain > gain)
 
 
 def _more_data(rows: Verdicts) -> str:
     """How much more to rate so that a gain of PRECISE is significant; no more where that is there already."""
-    known = [row for row in rows if math.isfinite(row.gain.low)]
+    known = [row for row in rows if math.isfinite(row.gain_low)]
     if not known:
         return RATE_MORE
-    row = max(known, key=lambda row: row.gain.value)
+    row = max(known, key=lambda row: row.gain)
     needed = units_needed(row)
     more = needed - _n_units(row)
     if more <= 0:
@@ -97,12 +103,12 @@ def _more_data(rows: Verdicts) -> str:
     return f"rate about {counted(hundreds * 100, 'more segment')} to see {goal}"
 
 
-def _n_units(row: ShownVerdict) -> int:
+def _n_units(row: Row) -> int:
     """The number of language pairs that a mean is over, of a single pair that of its segments."""
-    return row.pairs if row.pairs > 1 else row.n
+    return int(row.pairs if row.pairs > 1 else row.n)
 
 
-def units_needed(row: ShownVerdict) -> int:
+def units_needed(row: Row) -> int:
     """At how many segments, or language pairs, a gain of PRECISE is significant with probability POWER.
 
     After the hardest step of Holm's correction. The standard error is that of the interval, and falls with the root of
@@ -110,10 +116,10 @@ def units_needed(row: ShownVerdict) -> int:
     """
     from scipy.special import stdtr, stdtrit
 
-    n_clusters, _ = row.units
+    n_clusters = row.clusters if row.pairs == 1 else row.pairs
     # The interval reaches so many standard errors to each side.
     reach = stdtrit(n_clusters - 1, (1 + CONFIDENCE) / 2)
-    width = row.gain.high - row.gain.low
+    width = row.gain_high - row.gain_low
     error_of_mean = width / (2 * reach)
     error = error_of_mean * math.sqrt(_n_units(row))  # of one unit
     if error == 0:

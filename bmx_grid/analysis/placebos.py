@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from bmx_grid.analysis.base import PAIR, Column, Given, Table, first_by, rows_by
+import numpy as np
+
+from bmx_grid.analysis.base import PAIR, Column, Given, Table, each_row, rows_by
 from bmx_grid.analysis.declared_gains import ALPHA, PREFERRED
 from bmx_grid.core.wording import P_VALUE, named, written
-from bmx_grid.evaluations.base import BASE
+from bmx_grid.evaluations.base import BASE, OF_METRIC
 from bmx_grid.evaluations.level_rows import ThresholdRow
 from bmx_grid.evaluations.significance import TestRow
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 IN_TABLE = (0.6, 0.75, 0.9, 0.95)  # thresholds.parquet has more
 OF_PLACEBO = "against placebo"  # in the names of families of tests
@@ -25,59 +30,51 @@ OF_THRESHOLDS = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class PlaceboRow(TestRow):
-    """A test against a placebo; beaten: the difference is above 0 after the correction."""
-
-    beaten: bool
-
-
 @dataclass(frozen=True)
 class Placebos:
-    """placebos: each metric and boost against each placebo; unbeaten, a sentence on those that beat none or not all.
+    """placebos: each metric and boost against each placebo; beaten: the difference is above 0 after the correction.
+    unbeaten: a sentence on those that beat none or not all.
 
     thresholds: of the metrics alone. None where a sweep has no such table.
     """
 
-    placebos: Sequence[PlaceboRow] | None
+    placebos: pd.DataFrame | None
     unbeaten: Sequence[str]
-    thresholds: Sequence[ThresholdRow] | None
+    thresholds: pd.DataFrame | None
 
 
 def compute(given: Given) -> Placebos:
     """What the tables of tests and of thresholds say."""
-    placebos = _placebos(given.rows("tests", TestRow))
-    alone = [row for row in given.rows("thresholds", ThresholdRow) if row.point == BASE]
+    placebos = _placebos(given.frame("tests", TestRow))
+    thresholds = given.frame("thresholds", ThresholdRow)
     # Rows of one metric repeat with each explainer that a sweep explains it with.
-    thresholds = first_by(alone, lambda row: (*row.metric_alone, row.human_name, row.probability))
+    once = [*OF_METRIC, "human_name", "probability"]
+    thresholds = thresholds[thresholds["point"] == BASE].drop_duplicates(once, ignore_index=True)
     return Placebos(
         placebos=placebos if "tests" in given.frames else None,
         unbeaten=_unbeaten(placebos),
-        thresholds=list(thresholds.values()) if "thresholds" in given.frames else None,
+        thresholds=thresholds if "thresholds" in given.frames else None,
     )
 
 
-def _placebos(tests: Sequence[TestRow]) -> list[PlaceboRow]:
+def _placebos(tests: pd.DataFrame) -> pd.DataFrame:
     """The rows of one test of segment scores."""
-    rows = [row for row in tests if OF_PLACEBO in row.family and row.level == "segment"]
-    tests_of_rows = {row.test for row in rows}
-    test = next((name for name in PREFERRED if name in tests_of_rows), "")
-    placebos = []
-    for row in rows:
-        # One test and one statistic: other p values must not stand in one column.
-        if row.test == test and row.statistic == rows[0].statistic:
-            beaten = row.p_holm <= ALPHA and row.difference.value > 0
-            placebos.append(PlaceboRow(**vars(row), beaten=beaten))
-    return placebos
+    rows = tests[tests["family"].str.contains(OF_PLACEBO, regex=False) & (tests["level"] == "segment")]
+    known = set(rows["test"])
+    test = next((name for name in PREFERRED if name in known), "")
+    # One test and one statistic: other p values must not stand in one column.
+    rows = rows[(rows["test"] == test) & (rows["statistic"] == next(iter(rows["statistic"]), ""))]
+    beaten = (rows["p_holm"] <= ALPHA) & (rows["difference"] > 0)
+    return rows.assign(beaten=beaten).reset_index(drop=True)
 
 
-def _unbeaten(placebos: Sequence[PlaceboRow]) -> list[str]:
+def _unbeaten(placebos: pd.DataFrame) -> list[str]:
     """A sentence that names what does not beat every placebo; none where everything does, or nothing was tested."""
-    unbeaten = [row for row in placebos if not row.beaten and math.isfinite(row.p_holm)]
-    if not unbeaten:
+    unbeaten = placebos[~placebos["beaten"] & np.isfinite(placebos["p_holm"])]
+    if unbeaten.empty:
         return []
     names = []
-    by_boosted = rows_by(unbeaten, lambda row: _boosted(row.compared, row.explainer))
+    by_boosted = rows_by(each_row(unbeaten), lambda row: _boosted(row.compared, row.explainer))
     for boosted, rows in by_boosted.items():
         against = dict.fromkeys(written(row.against) for row in rows)  # each once: language pairs share placebos
         names.append(f"{boosted} ({named(list(against))})")
@@ -94,19 +91,19 @@ def _boosted(compared: str, explainer: str) -> str:
 
 def tables(result: Placebos) -> Iterator[Table]:
     """Placebos, and thresholds."""
-    if result.placebos:
-        gap = Column("difference", form="+.3f", marked="beaten")
+    if result.placebos is not None and len(result.placebos):
+        gap = Column("difference", "", "+.3f", ("low", "high"), "beaten")
         columns = (*PAIR, "compared", "against", "statistic", gap, Column("p_holm", "p (Holm)", P_VALUE))
         title = "Metrics and boosts against placebos"
         notes = [*result.unbeaten, OF_PLACEBOS]
         yield Table.of("placebos", title, result.placebos, columns, notes, by=PAIR, names=5)
-    if result.thresholds:
-        thresholds = [row for row in result.thresholds if row.probability in IN_TABLE]
+    if result.thresholds is not None and len(result.thresholds):
+        thresholds = result.thresholds[result.thresholds["probability"].isin(IN_TABLE)]
         columns = (
             *PAIR,
             "metric",
             Column("probability", "people agree", ".0%", ("probability_low", "probability_high")),
-            Column("difference", form=".4g"),
+            Column("difference", "", ".4g", ("low", "high")),
             Column("observed", "observed so often", ".0%"),
             Column("n_pairs", "of pairs"),
         )

@@ -272,7 +272,7 @@ def numbers(analysis: Analysis) -> dict[str, float]:
     the human score if several judge.
     """
     verdicts = analysis.ask(shown_verdicts)
-    declared = [row for row in verdicts if row.question == DECLARED]
+    declared = list(each_row(verdicts[verdicts["question"] == DECLARED]))
     fit = analysis.ask(regression.compute)["ridge"]
     medians = analysis.ask(points.compute)["medians"]
     values: Plain = {
@@ -287,10 +287,10 @@ def numbers(analysis: Analysis) -> dict[str, float]:
             scope += f" {row.human}"
         # With slashes, as `_flat` names what is nested.
         values[f"verdicts/{scope}/{row.metric}/{row.explainer}/{row.boost}"] = {
-            "gain": row.gain.value,
-            "low": row.gain.low,
-            "high": row.gain.high,
-            "partial_r": row.partial_r.value,
+            "gain": row.gain,
+            "low": row.gain_low,
+            "high": row.gain_high,
+            "partial_r": row.partial_r,
         }
     return _flat(values)
 

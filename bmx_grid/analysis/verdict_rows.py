@@ -4,109 +4,79 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bmx_grid.analysis.base import Given, SettingKey, each_row, first_by, highest_first
+import numpy as np
+
+from bmx_grid.analysis.base import CONTROLS, Given, each_row, first_by
 from bmx_grid.analysis.points import in_sample_on
 from bmx_grid.core.wording import named, written
 from bmx_grid.datasets.segments import NO_PAIR
 from bmx_grid.evaluations.boost_evidence import ALL, OTHER_DATASETS, PUBLISHED
 from bmx_grid.evaluations.verdicts import DISTANCE, LEGEND, NOT_JUDGED, REDUNDANT, Verdict
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+BOOST = ("metric", "explainer", "boost")
 PAPERS_BOOST = "power_mean_grid"
 DECLARED = "declared"
 FURTHER = (PUBLISHED, OTHER_DATASETS, NOT_JUDGED)  # questions beside that of declared points
 
 
-@dataclass(frozen=True, kw_only=True)
-class ShownVerdict(Verdict):
-    """A verdict as it is shown.
-
-    question: "declared", or of published points, other data sets, or what could not be judged. place: of the boost
-    among those of the sweep, in which the paper's comes first, then the others as they were declared. rank: of the
-    verdict, what helps first. best_looks_better: the gain of the best point minus that on other segments; chosen_on: on
-    what segments. repeat_deviation: the largest of a judge that scored repeatedly; None of another metric.
-    """
-
-    question: str
-    place: int
-    rank: int
-    best_looks_better: float
-    chosen_on: str
-    repeat_deviation: float | None
-
-    @property
-    def in_words(self) -> str:
-        """The verdict, with the names of the metrics that a boost adds nothing to, or with what is undefined."""
-        if math.isnan(self.gain.value):
-            return f"{self.verdict}: {self.because}"
-        if self.verdict != REDUNDANT:
-            return self.verdict
-        metrics = [written(name) for name in self.metrics.split(", ")]
-        return f"{self.verdict} with {named(metrics)} in this sweep"
-
-    @property
-    def of_boost(self) -> tuple[str, str, str]:
-        """Metric, explainer and boost."""
-        return self.metric, self.explainer, self.boost
-
-    @property
-    def width(self) -> int:
-        """2 on all data sets, 1 on all language pairs of one, 0 on one pair."""
-        return (self.dataset == ALL) + (self.language_pair == ALL)
+Row = Any  # a row of `shown_verdicts`, with the columns as attributes
+Verdicts = Sequence[Row]
 
 
-Verdicts = Sequence[ShownVerdict]
-
-
-def shown_verdicts(given: Given) -> list[ShownVerdict]:
+def shown_verdicts(given: Given) -> pd.DataFrame:
     """The verdicts on metrics and explainers that are no controls, on the widest scope of each boost.
 
     By question, what could not be judged at the end; what helps first, then by the other verdicts, by the gain.
+    The columns of verdicts.parquet, and: question: "declared", or of published points, other data sets, or what could
+    not be judged. place: of the boost among those of the sweep, in which the paper's comes first, then the others as
+    they were declared. rank: of the verdict, what helps first. best_looks_better: the gain of the best point minus that
+    on other segments; chosen_on: on what segments. repeat_deviation: the largest of a judge that scored repeatedly;
+    there if one did, NaN of another metric.
     """
+    verdicts = given.frame("verdicts", Verdict)
     # Verdicts on controls say whether the method can be trusted, not what to use.
-    verdicts = []
-    for verdict in given.rows("verdicts", Verdict):
-        if not SettingKey(*verdict.setting_names).control:
-            verdicts.append(verdict)
+    verdicts = verdicts[~(verdicts["metric"].isin(CONTROLS) | verdicts["explainer"].isin(CONTROLS))]
     # The paper's boost first, the others as they were declared.
-    declared = [verdict.boost for verdict in verdicts]
-    boosts = list(dict.fromkeys([PAPERS_BOOST, *declared]))
-    labels = list(LEGEND)
+    boosts = list(dict.fromkeys([PAPERS_BOOST, *verdicts["boost"]]))
+    verdicts = verdicts.assign(
+        question=verdicts["point"].where(verdicts["point"].isin(FURTHER), DECLARED),
+        place=verdicts["boost"].map(boosts.index).astype(np.int64),
+        rank=verdicts["verdict"].map(list(LEGEND).index).astype(np.int64),
+        best_looks_better=verdicts["best_gain"] - verdicts["gain"],
+        chosen_on=[_chosen_on(given, verdict) for verdict in each_row(verdicts)],
+    )
     deviations = _repeat_deviations(given)
-    # None for all hides the column; as soon as one judge repeated, the other metrics are unknown, not steady.
-    unknown = math.nan if deviations else None
-    rows = []
-    for verdict in verdicts:
-        point = verdict.point
-        row = ShownVerdict(
-            **vars(verdict),
-            question=point if point in FURTHER else DECLARED,
-            place=boosts.index(verdict.boost),
-            rank=labels.index(verdict.verdict),
-            best_looks_better=verdict.best_gain - verdict.gain.value,
-            chosen_on=_chosen_on(given, verdict),
-            repeat_deviation=deviations.get(verdict.metric, unknown),
-        )
-        rows.append(row)
-    # Sorted before the widest are picked, so that every later group begins with its best verdict.
-    rows.sort(key=_order)
-    # A mean over all language pairs, where there is one, already holds what each of them says.
-    widths: dict[Any, int] = {}
-    for row in rows:
-        boost = row.question, row.of_boost
-        widths[boost] = max(row.width, widths.get(boost, 0))
-    widest = []
-    for row in rows:
-        if row.question == NOT_JUDGED or row.width == widths[row.question, row.of_boost]:
-            widest.append(row)
-    return widest
+    # As soon as one judge repeated, the other metrics are unknown, not steady.
+    if len(deviations):
+        verdicts["repeat_deviation"] = verdicts["metric"].map(deviations)
+    # A mean over all language pairs, if there is one, already holds what each of them says.
+    width = (verdicts["dataset"] == ALL).astype(np.int64) + (verdicts["language_pair"] == ALL)
+    widest = width.groupby([verdicts[name] for name in ("question", *BOOST)]).transform("max")
+    verdicts = verdicts[(verdicts["question"] == NOT_JUDGED) | (width == widest)]
+    # Sorted, so that every later group begins with its best verdict.
+    keys = verdicts.assign(question=verdicts["question"].map([DECLARED, *FURTHER].index), gain=-verdicts["gain"])
+    order = keys.sort_values(["question", "rank", "gain", *BOOST, "dataset", "language_pair"]).index
+    return verdicts.loc[order].reset_index(drop=True)
 
 
-def _chosen_on(given: Given, verdict: Verdict) -> str:
+def in_words(row: Row) -> str:
+    """The verdict, with the names of the metrics that a boost adds nothing to, or with what is undefined."""
+    if math.isnan(row.gain):
+        return f"{row.verdict}: {row.because}"
+    if row.verdict != REDUNDANT:
+        return str(row.verdict)
+    metrics = [written(name) for name in row.metrics.split(", ")]
+    return f"{row.verdict} with {named(metrics)} in this sweep"
+
+
+def _chosen_on(given: Given, verdict: Row) -> str:
     """On what segments a boost was chosen; a published point also on those that judge it, in its paper."""
-    words = DISTANCE.get(verdict.point, verdict.point.replace("_", " "))
+    words: str = DISTANCE.get(verdict.point, verdict.point.replace("_", " "))
     if verdict.point == PUBLISHED:
         datasets = [verdict.dataset]
         if verdict.dataset == ALL:
@@ -117,20 +87,11 @@ def _chosen_on(given: Given, verdict: Verdict) -> str:
     return words
 
 
-def _repeat_deviations(given: Given) -> dict[str, float]:
+def _repeat_deviations(given: Given) -> pd.Series[float]:
     """The largest deviation of each judge that scored repeatedly, by metric."""
-    deviations: dict[str, float] = {}
-    for setting in each_row(given.settings):
-        deviation = setting.repeat_deviation
-        if math.isfinite(deviation):
-            deviations[setting.metric] = max(deviation, deviations.get(setting.metric, 0.0))
-    return deviations
-
-
-def _order(row: ShownVerdict) -> tuple[Any, ...]:
-    question = (DECLARED, *FURTHER).index(row.question)
-    gain = highest_first(row.gain.value)
-    return (question, row.rank, gain, *row.of_boost, row.dataset, row.language_pair)
+    repeated = given.settings[np.isfinite(given.settings["repeat_deviation"])]
+    largest: pd.Series[float] = repeated.groupby("metric")["repeat_deviation"].max()
+    return largest
 
 
 def of_settings(given: Given) -> list[Verdict]:
@@ -149,7 +110,7 @@ def several_golds(rows: Verdicts) -> bool:
     return len({row.human for row in rows}) > 1
 
 
-def place_of(row: ShownVerdict, among: Verdicts) -> str:
+def place_of(row: Row, among: Verdicts) -> str:
     """The language pair, with its data set where there are several among these rows."""
     datasets = {other.dataset for other in among}
     parts = []

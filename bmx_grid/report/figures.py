@@ -94,18 +94,16 @@ class Bar:
 
 def boosts(analysis: Analysis) -> Iterator[Drawing]:
     """All boosts, those of the metric with the largest gain first; none without a table of boosts."""
-    verdicts = []
-    for row in analysis.ask(shown_verdicts):
-        if row.question == DECLARED and math.isfinite(row.gain.value):
-            verdicts.append(row)
+    shown = analysis.ask(shown_verdicts)
+    verdicts = list(each_row(shown[(shown["question"] == DECLARED) & np.isfinite(shown["gain"])]))
     if not verdicts:
         return
     # The rows of a metric stay together, in the order of what each metric can gain.
     largest: dict[str, float] = {}
     for row in verdicts:
         known = largest.get(row.metric, -math.inf)
-        largest[row.metric] = max(row.gain.value, known)
-    verdicts.sort(key=lambda row: (-largest[row.metric], row.metric, -row.gain.value))
+        largest[row.metric] = max(row.gain, known)
+    verdicts.sort(key=lambda row: (-largest[row.metric], row.metric, -row.gain))
     boosts_differ = len({row.boost for row in verdicts}) > 1
     placebos = [LENGTH_MARK]
     # Reassigned attributions have a gain only where they were asked for.
@@ -119,10 +117,11 @@ def boosts(analysis: Analysis) -> Iterator[Drawing]:
         if row.pairs == 1:
             pair = f"{row.dataset} {row.language_pair}"
         names = (row.metric, row.explainer, boost, pair, row.human)
-        marks = {LENGTH_MARK: row.length_gain.value}
+        marks = {LENGTH_MARK: row.length_gain}
         if REASSIGNED_MARK in placebos:
             marks[REASSIGNED_MARK] = row.reassigned_gain
-        rows.append(Bar(names, row.gain, row.verdict == HELPS, marks))
+        gain = Estimate(row.gain, row.gain_low, row.gain_high)
+        rows.append(Bar(names, gain, row.verdict == HELPS, marks))
     n_helping = sum(row.filled for row in rows)
     n_boosts = counted(len(rows), "boost")
     correlation = correlation_of(analysis)

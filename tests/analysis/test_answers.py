@@ -9,6 +9,7 @@ from some_frames import verdicts as rows_of
 from some_tables import peaked, table
 
 from bmx_grid.analysis import answers, headline
+from bmx_grid.analysis.base import each_row
 from bmx_grid.analysis.questions import analyse_table, plain
 from bmx_grid.analysis.verdict_rows import of_settings
 from bmx_grid.core.errors import DataError
@@ -245,7 +246,7 @@ def test_the_widest_scope_of_each_boost_counts_and_controls_do_not():
         {"explainer": "random", "gain": 0.07},
         {"metric": "random", "gain": 0.06},
     )
-    kept = [(row.boost, row.dataset, row.language_pair) for row in result.verdicts]
+    kept = [(row.boost, row.dataset, row.language_pair) for row in each_row(result.verdicts)]
     assert kept == [("spread", "d", "a"), ("sum", "all", "all"), ("learned", "d", "all")]
 
 
