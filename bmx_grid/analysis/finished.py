@@ -13,6 +13,7 @@ from bmx_grid.analysis.load import load_table, tables_beside
 from bmx_grid.analysis.questions import Analysis, analyse_table, load_questions
 from bmx_grid.core.configure import build, class_of, convert
 from bmx_grid.core.errors import BmxError, DataError
+from bmx_grid.core.storage import is_file, is_folder, parse_yaml
 from bmx_grid.core.wording import first_line
 from bmx_grid.evaluations.grid_options import GridOptions
 from bmx_grid.evaluations.stored_tables import Tables
@@ -104,7 +105,7 @@ def load_results(path: Path) -> Results:
     """
     table = NO_SETTINGS
     frames = Tables({})
-    if path.is_dir() and not _has_grid(path):
+    if is_folder(path) and not _has_grid(path):
         # The tables of metrics alone, or of boosts without a grid.
         table = replace(NO_SETTINGS, origin=str(path))
         frames = tables_beside(table)
@@ -121,7 +122,7 @@ def _has_grid(folder: Path) -> bool:
     import pyarrow.parquet as pq
 
     file = table_path(folder, "grid")
-    if not file.is_file():
+    if not is_file(file):
         return False
     try:
         return bool(pq.read_metadata(file).num_rows)
@@ -151,11 +152,9 @@ def _options_beside(path: Path, frames: Tables) -> AnalysisOptions:
 
 def read_config(file: Path) -> dict[str, Any]:
     """The configuration of a finished sweep. Raises DataError for a file that holds none."""
-    import yaml
-
     try:
-        config = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError) as error:
+        config = parse_yaml(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
         raise DataError(f"{file}: cannot be read ({first_line(error)}); run the sweep again.") from error
     if not isinstance(config, dict):
         raise DataError(f"{file}: expected the configuration of a sweep; run the sweep again.")

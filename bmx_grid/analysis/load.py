@@ -13,7 +13,7 @@ import numpy as np
 from bmx_grid.analysis.base import FACTORS, GridTable, SettingKey
 from bmx_grid.core.errors import DataError, DataMissingError, unknown
 from bmx_grid.core.ragged import Floats
-from bmx_grid.core.storage import check_name
+from bmx_grid.core.storage import check_name, is_file, is_folder
 from bmx_grid.core.wording import counted, factor_in_words, first_line, named, visible
 from bmx_grid.evaluations.base import columns_of
 from bmx_grid.evaluations.stored_tables import Tables
@@ -80,11 +80,14 @@ def load_table(path: Path) -> GridTable:
     import pyarrow.parquet as pq
     from pyarrow import csv
 
-    file = table_path(path, "grid") if path.is_dir() else path
-    if not file.is_file():
+    file = table_path(path, "grid") if is_folder(path) else path
+    if not is_file(file):
         tables: list[str] = []
-        if path.is_dir():
+        if is_folder(path):
             tables = sorted(other.name for other in path.glob("*.parquet"))
+            if (path / "log.txt").is_file() and not tables and not any((path / "tables").glob("*")):
+                log = path / "log.txt"
+                raise DataMissingError(f"{path} holds no results: no setting of its sweep has ended. Read why: {log}")
         there = f" (that folder holds {named(tables)})" if tables else ""
         raise DataMissingError(
             f"there is no results table {file}{there}; give a Parquet or CSV file, or the output folder of a sweep."

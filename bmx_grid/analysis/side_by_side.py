@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from bmx_grid.analysis.base import FACTORS, Column, Table
 from bmx_grid.core.configure import convert
-from bmx_grid.core.errors import ConfigError, DataError, DataMissingError
+from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, shown
 from bmx_grid.core.ragged import Floats, Ints
+from bmx_grid.core.storage import is_folder
 from bmx_grid.core.wording import METRIC_ALONE, correlation_in_words, telling_apart
 from bmx_grid.evaluations.base import BASE, SettingNames
 from bmx_grid.evaluations.base import ColumnKind as Holds
@@ -70,9 +71,12 @@ def side_by_side(
         check_kind(correlation)
     if len(folders) < 2:
         raise ConfigError("give two or more sweeps to compare: analyse FOLDER FOLDER.")
+    for folder in folders:
+        if not is_folder(folder):
+            raise DataMissingError(f"there is no folder {shown(str(folder))}; give the output folder of a sweep.")
     resolved = [folder.resolve() for folder in folders]
     if len(set(resolved)) < len(resolved):
-        raise ConfigError("results: the same folder is given twice.")
+        raise ConfigError("results: the same folder is given twice; give two sweeps, or one alone.")
     names = telling_apart(resolved)
     kind = correlation or _shared_correlation(dict(zip(names, folders, strict=True)))
     runs = {name: _scores(folder) for name, folder in zip(names, folders, strict=True)}

@@ -303,7 +303,9 @@ def _sides(attributions: Any, count: int) -> list[Ragged]:
         if not isinstance(rows, Sequence | np.ndarray) or getattr(rows, "ndim", 1) == 0:
             raise DataError(f"attributions of the {side}: expected a list of rows, got a {type(rows).__name__}.")
         if len(rows) != count:
-            raise DataError(f"attributions of the {side}: {len(rows)} rows for {count} scores.")
+            raise DataError(
+                f"attributions of the {side}: {len(rows)} rows for {count} scores; give one row of numbers per score."
+            )
         vectors = []
         for place, row in enumerate(rows):
             vectors.append(_vector(row, f"attributions of the {side}, row {place}"))

@@ -20,6 +20,7 @@ from bmx_grid.core.configure import LARGEST_COUNT, check_seed, convert
 from bmx_grid.core.errors import ComponentError, ConfigError, component_error, exception_line, shown
 from bmx_grid.core.identity import Component, identity, runtime
 from bmx_grid.core.ragged import Floats
+from bmx_grid.core.storage import expanded
 from bmx_grid.core.wording import counted
 from bmx_grid.metrics.base import Metric
 from bmx_grid.words.perturbation import ROLES, Item, Role
@@ -81,7 +82,7 @@ def path(name: str, value: str | os.PathLike[str]) -> Path:
     is_path = isinstance(value, str | os.PathLike) and os.fspath(value)
     if not is_path or SURROGATE.search(str(value)):
         raise ConfigError(f"{name}: expected a path, got {shown(value, 60)}.")
-    return Path(value).expanduser()
+    return expanded(value)
 
 
 def recipe_of(value: str | os.PathLike[str] | Recipe | None) -> Recipe | None:

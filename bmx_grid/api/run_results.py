@@ -21,6 +21,7 @@ from bmx_grid.attribution.scored import COLOUR_LEGEND, MOST_SHOWN, coloured_word
 from bmx_grid.core.configure import convert, load_option
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, unknown
 from bmx_grid.core.file_keys import check_keys_of_files
+from bmx_grid.core.storage import is_folder
 from bmx_grid.core.wording import counted, factor_in_words, option_named, setting_label, visible, visible_lines
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ class Run:
     def __post_init__(self) -> None:
         # The dataclass is frozen.
         object.__setattr__(self, "folder", path("folder", self.folder))
-        if not self.folder.is_dir():
+        if not is_folder(self.folder):
             raise DataMissingError(f"there is no folder {self.folder}; give the output folder of a sweep.")
         from bmx_grid.sweep.output import OutputFolder
 

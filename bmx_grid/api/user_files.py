@@ -11,7 +11,7 @@ from typing import Any
 
 from bmx_grid.core.configure import folder_path, groups, options
 from bmx_grid.core.errors import ConfigError, StoreError, unknown
-from bmx_grid.core.storage import read_file
+from bmx_grid.core.storage import is_folder, read_file
 
 POWERS = "grid.p"  # a range, or a list
 # Groups of which several options can be chosen.
@@ -33,7 +33,7 @@ KEY_REFERENCE = re.compile(r"\$\{[^${}:]+\}")
 def options_folder(name: str) -> Path:
     """The folder of the user's own options. Raises ConfigError if there is none, or if an option would be ignored."""
     folder = folder_path(name, "--config-dir")
-    if not folder.is_dir():
+    if not is_folder(folder):
         raise ConfigError(f"--config-dir {name}: there is no such folder (looked at {folder.absolute()}); name yours.")
     for group, option, file in user_files_of(folder):
         if option in options(group):

@@ -231,6 +231,8 @@ class Scorer:
         progress: Report | None = None,
     ) -> Scored:
         """`score`, with base scores and attributions; `progress` gets the number of texts of each finished part."""
+        if progress is not None and not callable(progress):
+            raise ConfigError(f"progress: expected a function of a number of texts, got {shown(progress, 60)}.")
         items = self.items(hypotheses, *further, references=references, sources=sources)
         sizes = self._sizes(items)
         by_item: dict[Item, Explanation] = {}

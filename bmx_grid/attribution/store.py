@@ -34,7 +34,7 @@ from bmx_grid.attribution.arrow import arrow_lists, arrow_numbers, arrow_texts, 
 from bmx_grid.attribution.explain import Explanation
 from bmx_grid.core.errors import StoreError
 from bmx_grid.core.identity import canonical_json, digest
-from bmx_grid.core.storage import Place, files_of, opened, remove, remove_abandoned, replacing
+from bmx_grid.core.storage import Place, below, files_of, opened, remove, remove_abandoned, replacing
 from bmx_grid.core.wording import first_line
 from bmx_grid.words.attributions import AttributionSet
 from bmx_grid.words.perturbation import Role
@@ -253,12 +253,15 @@ def slot_of(
     """The slot of a (metric, explainer) pair of `names` and `identity`; where: data set and language pair.
 
     reads: the roles that the metric reads; explained: those that the explainer explains, none without one.
+    Raises StoreError if a link leads out of the cache.
     """
     metric, explainer = names
     dataset, language_pair = where
     # the digest tells apart settings of the same names
     folder = f"{metric}-{explainer}-{digest(identity)[:12]}"
-    parts = cache_dir / "attributions" / folder / f"{dataset}.{language_pair}.parts"
+    name = f"attributions/{folder}/{dataset}.{language_pair}.parts"
+    # Merging removes files, which must not be those of another folder.
+    parts = below(cache_dir, name)
     return Slot(parts, canonical_json(identity), reads, explained)
 
 

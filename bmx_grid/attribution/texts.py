@@ -37,6 +37,9 @@ def items_of(
     columns: dict[str, list[tuple[str, ...]]] = {}
     for role in reads:
         texts: Any = texts_of_roles[role]
+        # The items of an Arrow array are no texts of Python's.
+        if hasattr(texts, "to_pylist"):
+            texts = texts.to_pylist()
         is_collection = isinstance(texts, Sized) and isinstance(texts, Iterable)
         # a set has no order of segments
         if not is_collection or isinstance(texts, str | Set | Mapping):

@@ -17,7 +17,7 @@ from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, Store
 from bmx_grid.core.file_keys import check_keys_of_recipe
 from bmx_grid.core.identity import Component, canonical_json, digest, identity
 from bmx_grid.core.ragged import Floats, Ragged
-from bmx_grid.core.storage import read_json, write_text
+from bmx_grid.core.storage import expanded, read_json, write_text
 from bmx_grid.core.wording import shortened, with_interval
 from bmx_grid.measures.correlation import Kind
 
@@ -282,7 +282,7 @@ def find_recipe(name_or_path: str | Path) -> Recipe:
     A text without a slash and without a suffix is a name. Raises DataError as `read_recipe` does,
     and DataMissingError with the closest name where there is no embedded recipe of that name.
     """
-    path = Path(name_or_path).expanduser()
+    path = expanded(name_or_path)
     if isinstance(name_or_path, Path) or "/" in name_or_path or path.suffix:
         return read_recipe(path)
     names = embedded()

@@ -49,7 +49,7 @@ from bmx_grid.analysis.questions import Analysis, answerable, load_questions, si
 from bmx_grid.api.compose import parse_one
 from bmx_grid.core.configure import convert, folder_path
 from bmx_grid.core.errors import ConfigError, unknown
-from bmx_grid.core.storage import write_text
+from bmx_grid.core.storage import expanded, is_there, write_text
 from bmx_grid.core.terminal import command, working
 from bmx_grid.core.wording import counted, visible
 from bmx_grid.measures.correlation import Kind
@@ -71,13 +71,13 @@ def _split(arguments: Sequence[str]) -> tuple[list[Path], Values]:
     values = {}
     for argument in arguments:
         key, equals, value = argument.partition("=")
-        if key.startswith("-") and not Path(argument).exists():
+        if key.startswith("-") and not is_there(argument):
             message = unknown("option", key, ["--help"])
             raise ConfigError(f"{message} Keys have no dashes: {key.lstrip('-') or 'KEY'}=VALUE.")
         is_key = key in KEYS or key.startswith("fixed.")
         # The name of a file may hold a =.
-        if not equals or (not is_key and Path(argument).exists()):
-            paths.append(Path(argument).expanduser())
+        if not equals or (not is_key and is_there(argument)):
+            paths.append(expanded(argument))
         elif not is_key:
             raise ConfigError(f"{unknown('key', key, KEYS)} Paths are written as they are: analyse PATH.")
         elif not value or key in values:
@@ -133,7 +133,7 @@ def _main(arguments: Sequence[str]) -> int:
         return 0
     for key in values:
         if key not in OF_SEVERAL:
-            raise ConfigError(f"{key}: several sweeps are compared with {', '.join(OF_SEVERAL)} only.")
+            raise ConfigError(f"{key}: several sweeps are compared with {', '.join(OF_SEVERAL)} only; leave it out.")
     from bmx_grid.analysis.side_by_side import side_by_side, table_of
 
     correlation = convert(values.get("correlation"), Kind | None, "correlation")
@@ -155,7 +155,7 @@ def _analyse(path: Path, values: Values, form: Format | None, folder: Path | Non
     fixed = _fixed(values, results.table.factor_levels("explainer"))
     select_from = None
     if "select.from" in values:
-        select_from = load_table(Path(values["select.from"]).expanduser())
+        select_from = load_table(expanded(values["select.from"]))
     analysis = results.analyse(questions=modules, select_from=select_from, fixed=fixed)
     analysis, refused = answerable(analysis)
     for sentence in refused:

@@ -98,6 +98,8 @@ def _named(part: str, settings: Sequence[str], folder: Folder) -> Iterator[tuple
     if equals:
         value = parse_one(part).value()
         names = list(convert(value if isinstance(value, list) else [value], tuple[str, ...], group))
+        if not any(names):
+            raise ConfigError(f"{part}: the name of an option is missing; write {group}=NAME.")
     elif "." in part:
         group, node = _of_class(part)
         config = composed(settings, folder)

@@ -25,12 +25,12 @@ import json
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
-from pathlib import Path
 from typing import get_args
 
 from bmx_grid.api.compared import Grouping, Level
 from bmx_grid.api.comparison import compare
 from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.storage import expanded
 from bmx_grid.core.terminal import command, parser
 from bmx_grid.core.wording import counted, visible
 from bmx_grid.datasets.column_roles import COLUMN_ROLES, named_roles
@@ -79,7 +79,7 @@ def _printed(parsed: Namespace) -> str:
     if parsed.skip_rows < 0:
         raise ConfigError(f"--skip-rows={parsed.skip_rows}: give a whole number, 0 or more.")
     reading = Reading(parsed.encoding, parsed.skip_rows, "--{}=")
-    table = open_table(Path(parsed.table).expanduser(), reading)
+    table = open_table(expanded(parsed.table), reading)
     columns = named_roles(parsed.columns)
     if not parsed.metrics:
         raise ConfigError(f"--metrics is missing: which of the columns are metrics? {columns_listed(table.names)}.")

@@ -32,6 +32,7 @@ from bmx_grid.api.compose import parse_one
 from bmx_grid.commands.data_show import show_files, show_set
 from bmx_grid.core.configure import build, load_option, options
 from bmx_grid.core.errors import ConfigError, DataMissingError, unknown
+from bmx_grid.core.storage import expanded, is_file, is_folder, is_there
 from bmx_grid.core.terminal import RESUMES, command, parser
 from bmx_grid.core.wording import counted
 from bmx_grid.datasets.base import DatasetReader
@@ -77,12 +78,12 @@ def _run(parsed: Namespace) -> int:
     for argument in parsed.settings:
         key, equals, value = argument.partition("=")
         # A folder may be called lang=de.
-        if equals and not _is_path(argument):
+        if equals and not is_there(argument):
             keys[key] = value
         else:
             names.append(argument)
     usual_folder = os.environ.get("BMX_DATA_DIR", "data")
-    data_dir = Path(keys.pop("data_dir", usual_folder)).expanduser()
+    data_dir = expanded(keys.pop("data_dir", usual_folder))
     limit = keys.pop("limit", "3")
     if not limit.isdecimal():
         raise ConfigError(f"limit={limit}: give a whole number, 0 or more.")
@@ -111,15 +112,6 @@ def _run(parsed: Namespace) -> int:
     return 0 if act == "list" else status
 
 
-def _is_path(argument: str) -> bool:
-    """Whether a file or folder has this name."""
-    try:
-        return Path(argument).expanduser().exists()
-    # Too long for a name, or with a NUL
-    except (OSError, ValueError):
-        return False
-
-
 def _option_values(keys: OptionKeys, columns: Mapping[str, Any]) -> OptionValues:
     """What is set in a data set's option; columns: by role. Raises ConfigError for what is no value."""
     values: OptionValues = {}
@@ -138,10 +130,10 @@ def _reader(name: str, keys: OptionValues) -> DatasetReader:
     """A data set by its name, or the path of a table. Raises ConfigError."""
     known = options("dataset")
     is_named_as_table = name.lower().removesuffix(".gz").endswith(TABLE_ENDINGS)
-    if is_named_as_table or Path(name).is_file():
+    if is_named_as_table or is_file(Path(name)):
         keys = {**keys, "path": name}
         name = "tabular"
-    elif name not in known and Path(name).expanduser().is_dir():
+    elif name not in known and is_folder(expanded(name)):
         keys = {**keys, **_test_set(name)}
         name = "mt_metrics_eval"
     if name not in known:
@@ -166,7 +158,7 @@ def _set_dotted(node: OptionValues, key: str, value: Any) -> None:
 
 def _test_set(name: str) -> dict[str, str]:
     """The keys of a folder that is a test set of mt-metrics-eval. Raises ConfigError that names what else it holds."""
-    folder = Path(name).expanduser().resolve()
+    folder = expanded(name).resolve()
     if (folder / "sources").is_dir():
         return {"folder": str(folder.parent), "test_set": folder.name}
     ways = []

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bmx_grid.core.errors import ConfigError, DataError
+from bmx_grid.core.storage import expanded, is_file
 from bmx_grid.core.wording import counted, factor_in_words, listed_columns, override, visible
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.column_roles import REQUIRED, Roles, first_few, roles_of_table, usual_columns
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 def show_files(names: Sequence[str], limit: int) -> list[str]:
     """Print what files of error spans, and files of unrated items, hold; the names that are data sets."""
-    paths = {name: Path(name).expanduser() for name in names}
+    paths = {name: expanded(name) for name in names}
     span_files = [name for name in names if span_format(paths[name])]
     for name in span_files:
         _show_spans(paths[name], limit)
@@ -137,7 +138,7 @@ def _has_segments(path: Path) -> bool:
 
 def _is_unrated(path: Path) -> bool:
     """Whether a file holds items of a shared task that nobody has rated yet, or predictions."""
-    if not path.is_file() or not path.name.endswith((".jsonl", ".jsonl.gz")):
+    if not is_file(path) or not path.name.endswith((".jsonl", ".jsonl.gz")):
         return False
     table = open_table(path)
     return bool(table.outputs) and not _is_rated(table)

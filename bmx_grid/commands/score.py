@@ -37,6 +37,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import sys
+import warnings
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -60,7 +61,7 @@ from bmx_grid.commands.scored_text import (
 )
 from bmx_grid.core.configure import load_option, options
 from bmx_grid.core.errors import ConfigError, DataError
-from bmx_grid.core.storage import read_stream
+from bmx_grid.core.storage import expanded, read_stream
 from bmx_grid.core.terminal import Progress, command, parser
 from bmx_grid.core.wording import counted, named, telling_apart
 from bmx_grid.datasets.archives import GZIP, gunzip
@@ -77,6 +78,9 @@ READ_FROM_FILES = ("imported", "human")
 ComponentSettings = Mapping[str, Any]  # of --set
 # Of one unpacked file: a few kilobytes of gzip may hold more than the memory.
 MAX_BYTES = 200_000_000
+ARCHIVES = (b"PK\x03\x04", b"PAR1")  # how workbooks and Parquet files begin
+# What the first line of a table holds, by the end of its name.
+SEPARATORS = {".csv": ",;", ".tsv": "\t", ".jsonl": "{"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -213,7 +217,7 @@ def _scored(parsed: Namespace, scorer: Scorer, texts_of_files: Mapping[Role, lis
     shown = scorer if parsed.words else scorer.unexplained
     thresholds = None
     if parsed.thresholds is not None:
-        thresholds = (Path(parsed.thresholds).expanduser(), str(parsed.metric))
+        thresholds = (expanded(parsed.thresholds), str(parsed.metric))
         # A mistake is found before anything is scored.
         human_agreement(*thresholds, system_kind(shown), 0.0)
     # All systems at once: they share sources and references, and batches are full.
@@ -251,7 +255,7 @@ def _predictions(parsed: Namespace, settings: ComponentSettings) -> str:
 
     Raises BmxError for every mistake that the user can fix.
     """
-    path = Path(parsed.hypothesis[0]).expanduser()
+    path = expanded(parsed.hypothesis[0])
     outputs = outputs_in(path)
     pairs = {output.language_pair for output in outputs}
     if parsed.language_pair is None and len(pairs) == 1:
@@ -355,10 +359,20 @@ def _texts(parsed: Namespace) -> dict[Role, list[Any]]:
 
 
 def _lines(name: str, encoding: str | None) -> list[str]:
-    raw = _standard_input() if name == "-" else read_bytes(Path(name).expanduser())
+    raw = _standard_input() if name == "-" else read_bytes(expanded(name))
     if raw.startswith(GZIP):
         raw = gunzip(raw, name, MAX_BYTES, "score it in parts.")
-    return decode_lines(raw, name, encoding, "--encoding=")
+    if raw.startswith(ARCHIVES):
+        raise DataError(f"{name} is a workbook or another archive; save its texts as text, one per line.")
+    lines = decode_lines(raw, name, encoding, "--encoding=")
+    kind = Path(name).suffix.lower()
+    if lines and any(sign in lines[0] for sign in SEPARATORS.get(kind, "")):
+        warnings.warn(
+            f"{name}: each line is scored as one text, with its separators. To score a table: bmx-grid "
+            f"'dataset=[tabular]' 'dataset.tabular.path=\"{name}\"' 'metric=[chrf]' 'explainer=[]'",
+            stacklevel=2,
+        )
+    return lines
 
 
 def _standard_input() -> bytes:

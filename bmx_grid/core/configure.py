@@ -178,7 +178,11 @@ def build(node: Any, expected: type[Built], where: str) -> Built:
         raise ConfigError(f"{key_of_class}: {cls.__name__} is not a dataclass made of {kind}; name one that is.")
     missing = [name for name in dir(cls) if getattr(getattr(cls, name, None), "__isabstractmethod__", False)]
     if missing:
-        raise ConfigError(f"{key_of_class}: {cls.__name__} is abstract; name one with {', '.join(missing)}.")
+        names = ", ".join(missing)
+        raise ConfigError(
+            f"{key_of_class}: {cls.__name__} is abstract: it does not define {names}. Define them in the class, or "
+            "name a class that does."
+        )
     values = {key: value for key, value in node.items() if key != "_target_"}
     return typing.cast(Built, _fill(cls, values, where))
 

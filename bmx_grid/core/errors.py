@@ -19,7 +19,7 @@ import difflib
 import os
 import sysconfig
 import traceback
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -143,8 +143,16 @@ def exception_line(error: BaseException) -> str:
 
 def shown(value: object, most: int = 80) -> str:
     """Any value in one printable line of at most `most` characters, for messages."""
-    text = " ".join(repr(value).split())
+    text = " ".join(text_of(value, repr).split())
     return _cut(printable(text), most)
+
+
+def text_of(value: object, write: Callable[[object], str] = str) -> str:
+    """Any value as `write` writes it, even one that cannot be printed."""
+    try:
+        return write(value)
+    except Exception:  # the value is a user's: its __repr__ may raise anything
+        return f"a {type(value).__name__} (it cannot be printed)"
 
 
 def _cut(line: str, most: int) -> str:
@@ -165,6 +173,9 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> str:
     names = sorted(known)
     closest = _closest(name, names)
     hint = f" Did you mean '{closest}'?" if closest else ""
+    parts = name.split(",")
+    if len(parts) > 1 and all(part in names for part in parts):
+        hint = f" Separate names by blanks: {' '.join(parts)}."
     available = []
     for known_name in names:
         is_sign = not any(map(str.isalnum, known_name))  # it would be lost between the commas
@@ -187,6 +198,9 @@ def close_match(name: str, known: Iterable[str | None]) -> str:
 
 
 def _closest(name: str, known: Sequence[str]) -> str:
-    """The known name that is most like a name; "" where none is half alike."""
+    """The known name that is most like a name, or else the shortest one that holds it; "" if neither exists."""
     matches = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    return matches[0] if matches else ""
+    if matches:
+        return matches[0]
+    holding = [longer for longer in known if len(name) > 2 and name.lower() in longer.lower()]
+    return min(holding, key=len, default="")

@@ -26,7 +26,10 @@ from typing import IO, Any, TypeVar
 
 from bmx_grid.core.errors import ConfigError, DataError, StoreError, shown
 from bmx_grid.core.secrets import masked_address
+from bmx_grid.core.wording import first_line
 
+MOST_LEVELS = 100  # of a YAML file
+MOST_VALUES = 1_000_000
 # Seconds per request of S3.
 CONNECTS_WITHIN = 10
 READS_WITHIN = 60
@@ -93,8 +96,7 @@ def place(text: str, key: str = "cache_dir") -> Place:
         return Address(f"{protocol}://{rest.rstrip('/')}")
     if ONE_SLASH.match(text):
         raise ConfigError(f"{key}: {shown(text)} is neither a folder nor an address; write s3://BUCKET/PREFIX.")
-    # Not Path.expanduser, which raises where there is no home.
-    return Path(os.path.expanduser(text))
+    return expanded(text)
 
 
 def inside(folder: Path, name: str) -> Path:
@@ -113,6 +115,32 @@ def inside(folder: Path, name: str) -> Path:
             "that names it."
         )
     return path
+
+
+def below(where: Place, name: str) -> Place:
+    """The place of `name` below another one. Raises StoreError if a link leads out of a folder: see `inside`."""
+    return inside(where, name) if isinstance(where, Path) else where / name
+
+
+def is_file(path: Path) -> bool:
+    """Whether a file has this name; False also for a name that the file system refuses, as a too long one."""
+    return os.path.isfile(path)
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a folder has this name; False as for `is_file`."""
+    return os.path.isdir(path)
+
+
+def is_there(name: str) -> bool:
+    """Whether a file or a folder has this name, in which ~ is the home folder; False as for `is_file`."""
+    return os.path.exists(expanded(name))
+
+
+def expanded(name: str | os.PathLike[str]) -> Path:
+    """A path in which ~ is the home folder; the ~ of an unknown user stays, and is not found."""
+    # Not Path.expanduser, which raises where there is no home.
+    return Path(os.path.expanduser(name))
 
 
 def check_place(where: Place) -> None:
@@ -347,6 +375,31 @@ def read_json(path: Path) -> Any:
         return json.loads(read_file(path).decode())
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
+
+
+def parse_yaml(text: str) -> Any:
+    """What YAML holds. Raises ValueError for anything but YAML, and for more levels or values than a person writes.
+
+    A few aliases (*NAME) make a value of any size, or one that holds itself.
+    """
+    import yaml
+
+    try:
+        value = yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ValueError(first_line(error)) from error
+    n_values = 0
+    nodes = [(value, 0)]
+    while nodes:
+        node, depth = nodes.pop()
+        inner = list(node.values()) if isinstance(node, dict) else node if isinstance(node, list) else []
+        n_values += len(inner)
+        if n_values > MOST_VALUES or depth > MOST_LEVELS:
+            raise ValueError(f"it has more than {MOST_LEVELS} levels or {MOST_VALUES:,} values")
+        for inner_node in inner:
+            if isinstance(inner_node, dict | list):
+                nodes.append((inner_node, depth + 1))
+    return value
 
 
 def write_text(path: Path, text: str) -> None:

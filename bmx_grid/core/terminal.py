@@ -14,26 +14,33 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 from bmx_grid.core.errors import BmxError, printable
 from bmx_grid.core.secrets import masked_address
 from bmx_grid.core.stopping import answer_signal, exit_status, listening, signalled
-from bmx_grid.core.wording import visible_lines
+from bmx_grid.core.wording import shortened, visible_lines
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})  # of what is written to
 CLEAR = "\r\x1b[K"  # to the left, and clear the line
 LINE_EVERY_S = 30.0  # between progress lines where standard error is no terminal
+LONGEST_MISTAKE = 600  # characters of what is said of arguments
 BYTES = "B"  # the unit that is written with a prefix: 12.3MB
 BAR = "{desc} {percentage:3.0f}% |{bar}| {n_fmt}/{total_fmt}, {rate_fmt}, {remaining} left"
 LINE = "{desc}: {n_fmt} of {total_fmt}{unit} ({percentage:.0f}%), {rate_fmt}, {remaining} left"
 RESUMES = "Interrupted. Finished work is kept: run the same command again to continue."
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        # It repeats arguments, which may be of any length.
+        super().error(shortened(printable(message), LONGEST_MISTAKE))
+
+
 def parser(name: str, doc: str | None) -> argparse.ArgumentParser:
     """The parser of a command, whose help is its module's docstring: before the first empty line, and after it."""
     description, _, epilog = str(doc).partition("\n\n")
-    return argparse.ArgumentParser(
+    return _Parser(
         prog=f"bmx-grid {name}",
         description=description,
         epilog=epilog,
@@ -115,6 +122,9 @@ def plain_warnings() -> Iterator[None]:
 
 def say(line: str) -> None:
     """Print lines at once; after the pipe was closed or the disk is full print nothing, and let the work continue."""
+    # Somebody's metric may have closed it.
+    if getattr(sys.stdout, "closed", False):
+        return
     try:
         print(visible_lines(line), flush=True)
     except BrokenPipeError:

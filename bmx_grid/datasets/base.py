@@ -18,6 +18,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, unknown
 from bmx_grid.core.identity import Component, runtime
+from bmx_grid.core.storage import is_file
 from bmx_grid.core.wording import first_line, named, visible
 from bmx_grid.datasets.segments import Segment, SegmentSet
 
@@ -154,7 +155,7 @@ class DatasetReader(Component):
     def require(self, data_dir: Path, relative: Iterable[str]) -> list[Path]:
         """The paths of these files below `data_dir`. Raises DataMissingError naming those not there."""
         paths = [Path(data_dir) / needed for needed in relative]
-        missing = [path for path in paths if not path.is_file()]
+        missing = [path for path in paths if not is_file(path)]
         if not missing:
             return paths
         # `download` fetches only files that it can check.
@@ -198,7 +199,7 @@ def published_files(prefix: str) -> list[str]:
 
 def verify(path: Path, entry: Entry) -> State:
     """Whether the file at `path` is there and has the size and the checksum of `entry`."""
-    if not path.is_file():
+    if not is_file(path):
         return "missing"
     # The size first: it spares reading the file where that tells already.
     if path.stat().st_size != entry.size:
@@ -244,7 +245,7 @@ class Published(DatasetReader):
         for pair in self.language_pairs:
             # Of these no checksum is known, so `download` fetches none of them.
             unverifiable = [path for path in self.needs(pair) if path not in manifest()]
-            if not all((Path(data_dir) / path).is_file() for path in unverifiable):
+            if not all(is_file(Path(data_dir) / path) for path in unverifiable):
                 absent.append(pair)
         # With no pair left the error of `read` tells more than a warning about all of them.
         if not absent or len(absent) == len(self.language_pairs):

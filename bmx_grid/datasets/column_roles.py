@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from bmx_grid.core.errors import ConfigError, DataError, unknown
+from bmx_grid.core.errors import ConfigError, DataError, text_of, unknown
 from bmx_grid.core.wording import listed_columns, named
 from bmx_grid.datasets.table_file import TableFile, is_gap
 
@@ -227,9 +227,9 @@ def _fault_of_ids(table: TableFile, roles: Roles) -> str:
     """Why a column cannot be that of ids: it has gaps, or names two outputs alike; "" for ids."""
     key_columns = [roles[role][0] for role in OUTPUT_KEY if role in roles]
     keys = table.take(key_columns)
-    different = set(zip(*(map(str, values) for values in keys.values()), strict=True))
+    different = set(zip(*(map(text_of, values) for values in keys.values()), strict=True))
     ids = keys[roles["id"][0]]
-    has_gaps = any(is_gap(name) or not str(name).strip() for name in ids)
+    has_gaps = any(is_gap(name) or not text_of(name).strip() for name in ids)
     if len(different) == len(table) and not has_gaps:
         return ""
     text_columns = [roles[role][0] for role in ("source", "reference", "hypothesis") if role in roles]
@@ -242,7 +242,7 @@ def _fault_of_ids(table: TableFile, roles: Roles) -> str:
     for row in range(len(table)):
         if all(is_gap(values[row]) for values in used):
             continue
-        if is_gap(ids[row]) or not str(ids[row]).strip():
+        if is_gap(ids[row]) or not text_of(ids[row]).strip():
             return "is empty in a row"
         key = _texts_at(row, columns, key_columns)
         rating = (*key, *_texts_at(row, columns, rater_columns))
@@ -258,4 +258,4 @@ def _fault_of_ids(table: TableFile, roles: Roles) -> str:
 
 def _texts_at(row: int, columns: Mapping[str, Sequence[Any]], names: Sequence[str]) -> tuple[str, ...]:
     # As texts, as JSON may hold lists, which no set can.
-    return tuple(str(columns[name][row]) for name in names)
+    return tuple(text_of(columns[name][row]) for name in names)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, unknown
 from bmx_grid.core.identity import RUNTIME, Component, runtime
+from bmx_grid.core.storage import expanded
 from bmx_grid.datasets.column_roles import first_few
 from bmx_grid.datasets.lines import Decimal
 from bmx_grid.datasets.segments import SegmentSet
@@ -143,7 +144,7 @@ class FileSource(Component):
                 f"{self.KEY}: no file is named; write {self.KEY}.file=FILE, or {self.KEY}.files={{NAME: PATH}} for "
                 "several."
             )
-        path = Path(self.file).expanduser()
+        path = expanded(self.file)
         text = str(path)
         if (path / TREE).is_dir():
             text = f"{path}/{TREE}/{{language_pair}}/{{metric}}.{{level}}.score"

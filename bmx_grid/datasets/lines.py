@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from bmx_grid.core.errors import ConfigError, DataError
+from bmx_grid.core.errors import ConfigError, DataError, text_of
 from bmx_grid.core.ragged import Floats, Labels
 from bmx_grid.core.storage import read_file
 from bmx_grid.core.wording import counted, shortened, visible
@@ -212,7 +212,7 @@ def parse_number(
     problem = f"beyond ±{LARGEST:g}, whose squares have no number"
     if math.isinf(number):
         problem = "not a finite number"
-    shown = str(value)
+    shown = text_of(value)
     advice = f"write a number like -0.25, or {way_out}"
     if decimal == ",":
         advice = f"with {comma_option} write a number like -0,25, without a point, or {way_out}"

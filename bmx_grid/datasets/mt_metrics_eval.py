@@ -24,6 +24,7 @@ import numpy as np
 
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, close_match, unknown
 from bmx_grid.core.identity import identity, runtime
+from bmx_grid.core.storage import expanded
 from bmx_grid.core.wording import named
 from bmx_grid.datasets.base import PART, DatasetReader
 from bmx_grid.datasets.column_roles import first_few
@@ -123,7 +124,7 @@ class MtMetricsEval(DatasetReader):
 
     def _root(self, data_dir: Path) -> Path:
         """The folder of the test set. Raises DataMissingError when none is named, or it is not there."""
-        folder = Path(data_dir) / Path(self.folder).expanduser()
+        folder = Path(data_dir) / expanded(self.folder)
         root = folder / (self.test_set or "TEST_SET")
         if not (root / "sources").is_dir():
             test_sets = [path.parent.name for path in sorted(folder.glob("*/sources"))]

@@ -5,6 +5,7 @@ Nothing is dropped and nothing is shifted.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,16 @@ def file_rows(file: ImportedFile, segments: SegmentSet, option: FileSource) -> p
             _check_systems(file, segments)
     elif file.is_numbered:
         rows = _by_number(rows, segments.all_ids)
+    elif segments.all_ids == tuple(str(number) for number in range(1, len(segments.all_ids) + 1)):
+        # pandas counts rows from 0, and a table without ids counts them from 1
+        named = rows
+        rows = _by_number(named, segments.all_ids)
+        if rows is not named:
+            warnings.warn(
+                f"{file.path}: the ids 0 to {len(segments.all_ids) - 1} are read as the rows 1 to "
+                f"{len(segments.all_ids)} of {segments.name}.",
+                stacklevel=2,
+            )
     names = [(segment.id, segment.system) for segment in segments.segments]
     wanted = pd.DataFrame(names, columns=["id", "system"], dtype=object)
     # Where one side names no systems, ids are all that the other can be found by.

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from bmx_grid.core.errors import DataError
+from bmx_grid.core.storage import is_file
 from bmx_grid.core.wording import counted, first_line
 from bmx_grid.datasets.file_source import ImportedFile
 from bmx_grid.datasets.lines import read_lines
@@ -70,7 +71,7 @@ def span_format(path: Path) -> str | None:
     name = path.name.lower()
     if name.endswith(".seg.rating"):
         return RATING
-    if not path.is_file():
+    if not is_file(path):
         return None
     if name.endswith(".json"):
         with path.open(encoding="utf-8", errors="replace") as content:

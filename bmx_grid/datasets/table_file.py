@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bmx_grid.core.errors import DataError
+from bmx_grid.core.errors import DataError, text_of
 from bmx_grid.core.wording import visible
 from bmx_grid.datasets.nested import Output
 from bmx_grid.words.perturbation import INVISIBLE
@@ -93,7 +93,8 @@ OPTIONAL = ("system", "document", "domain", "rater")
 
 def is_gap(value: Any) -> bool:
     """Whether a cell holds nothing: no value, an empty text or NaN, which pandas writes for either."""
-    return value is None or value == "" or (isinstance(value, float) and math.isnan(value))
+    # By its type first: what an array is equal to is an array.
+    return value is None or (isinstance(value, str) and not value) or (isinstance(value, float) and math.isnan(value))
 
 
 def name_of(value: Any) -> str | None:
@@ -168,7 +169,7 @@ def _cell(table: TableFile, row: int, column: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    return f"{str(value)[:60]!r} ({type(value).__name__})"
+    return f"{text_of(value)[:60]!r} ({type(value).__name__})"
 
 
 # Of a CSV file; of as many the first.

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.identity import IDENTITY, runtime
+from bmx_grid.core.storage import expanded
 from bmx_grid.core.wording import visible
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.column_roles import REQUIRED, roles_of_table
@@ -80,7 +81,7 @@ class Tabular(DatasetReader):
                 f"python -m bmx_grid dataset=[{self.name}] {key}.path=my.tsv"
             )
         reading = Reading(self.encoding, self.skip_rows, f"{key}.{{}}=")
-        return open_table(Path(self.path).expanduser(), reading)
+        return open_table(expanded(self.path), reading)
 
     def chosen_columns(self) -> dict[str, tuple[str, ...]]:
         """role -> its columns, of the roles that are not null."""

@@ -23,7 +23,7 @@ from typing import Any
 from bmx_grid.core.configure import CONFIGS
 from bmx_grid.core.errors import UnavailableError, shown
 from bmx_grid.core.identity import file_digest
-from bmx_grid.core.storage import read_json
+from bmx_grid.core.storage import expanded, read_json
 from bmx_grid.models.limits import check_limits
 from bmx_grid.models.packed import check_packed, is_packed, packed_content, unpacked_folder
 
@@ -116,7 +116,7 @@ def model_path(model: str) -> Path | None:
         package_folder = next(iter(spec.submodule_search_locations))
         return Path(package_folder) / inside
     if model.startswith((".", "/", "~")) or Path(model).is_dir():
-        return Path(model).expanduser()
+        return expanded(model)
     return None
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable
 
-import yaml
-
 from bmx_grid.core.errors import UnavailableError
+from bmx_grid.core.storage import parse_yaml
 from bmx_grid.models.files import find_file
 
 LanguageCodes = frozenset[str]  # codes of ISO 639-1, such as en
@@ -57,8 +56,8 @@ def _header(card: str) -> dict[str, object]:
         return {}
     end = lines.index("---", 1)
     try:
-        fields = yaml.safe_load("\n".join(lines[1:end]))
-    except yaml.YAMLError:
+        fields = parse_yaml("\n".join(lines[1:end]))
+    except ValueError:
         # a card is for people: one that cannot be read says nothing
         return {}
     return fields if isinstance(fields, dict) else {}

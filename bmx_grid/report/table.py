@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 import textwrap
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
@@ -261,12 +262,18 @@ def _markdown_cell(cell: Cell) -> str:
     return f"**{text}**" if cell.marked else text
 
 
+# The minus of a number among words, such as the end of an interval.
+MINUS = re.compile(r"(?<![\w.])-(?=\.?\d)")
+
+
 def _latex_cell(cell: Cell) -> str:
     text = latex(cell.shown)
     is_number = isinstance(cell.value, int | float) and cell.words is None
     # In text mode, "-" would be a hyphen.
     if is_number and text.startswith(("-", "+")):
         return rf"$\mathbf{{{text}}}$" if cell.marked else f"${text}$"
+    if isinstance(cell.value, int | float):
+        text = MINUS.sub("$-$", text)
     return rf"\textbf{{{text}}}" if cell.marked else text
 
 

@@ -274,3 +274,10 @@ def test_a_table_is_looked_up_by_its_name_without_reading_it(tmp_path):
     tables = Tables({"settings": damaged})
     assert "settings" in tables
     assert "grid" not in tables
+
+
+def test_a_sweep_whose_settings_all_failed_names_its_log(tmp_path):
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "log.txt").write_text("failed")
+    with pytest.raises(DataMissingError, match=r"holds no results: no setting .*log\.txt"):
+        load_table(tmp_path)

@@ -99,6 +99,32 @@ def test_whole_numbers_of_numpy_are_ids_as_those_of_python_are(frame):
     pd.testing.assert_frame_equal(correlations, pd.DataFrame(expected.correlations), check_dtype=False)
 
 
+class Unprintable:
+    """Raises wherever it is shown."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("no repr")
+
+
+@pytest.mark.parametrize("column", ["seg_id", "system", "ref", "mt", "score", "m1"])
+def test_a_value_that_cannot_be_printed_is_named_by_its_type(column):
+    frame = FRAME.astype({column: object})
+    frame.loc[3, column] = Unprintable()
+    with pytest.raises(BmxError, match=r"row 4: .*a Unprintable \(it cannot be printed\)"):
+        bmx.compare(**{**COMPARED, "frame": frame})
+
+
+@pytest.mark.parametrize("column", ["seg_id", "system", "ref", "mt", "score", "m1"])
+@pytest.mark.parametrize("value", [np.array([1.0, 2.0]), np.array([]), pd.Series([1])], ids=["two", "none", "a series"])
+def test_an_array_in_a_cell_is_refused_with_its_row(column, value):
+    """As Parquet's lists are in pandas. What an array is equal to has no truth value."""
+    values = FRAME[column].tolist()
+    values[3] = value
+    frame = FRAME.assign(**{column: pd.Series(values, dtype=object)})
+    with pytest.raises(BmxError, match="row 4: "):
+        bmx.compare(**{**COMPARED, "frame": frame})
+
+
 def test_ids_that_cannot_be_are_named_by_their_column():
     frame = FRAME.assign(seg_id=IDS + 0.5).drop(columns=["ref", "mt"])
     with pytest.raises(BmxError, match=r"seg_id.*0\.5"):

@@ -7,6 +7,8 @@ import re
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 import sacrebleu
 
@@ -15,6 +17,13 @@ from bmx_grid.core.errors import BmxError, ConfigError, DataError, ExplainError
 
 REFERENCES = ["the cat sat on the mat", "a dog barks", "the cat sat on the mat"]
 HYPOTHESES = ["the cat is on a mat", "the dog barked", "the cat is on a mat"]
+
+
+class Unprintable:
+    """Raises wherever it is shown."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("no repr")
 
 
 def lists(references: Any, hypotheses: Any) -> dict[str, Any]:
@@ -37,6 +46,9 @@ def lists(references: Any, hypotheses: Any) -> dict[str, Any]:
         pytest.param(lists(["a"], 5), "hypotheses: expected a list of texts, got 5", id="a number, no list"),
         pytest.param(lists(["a", None], ["b", "c"]), "references: segment 2 is None, not a text", id="no text"),
         pytest.param(lists(["a", "b"], ["c"]), "2 references, 1 hypotheses; every", id="uneven"),
+        pytest.param(
+            lists(["a", Unprintable()], ["b", "c"]), "segment 2 is a Unprintable .it cannot", id="unprintable"
+        ),
     ],
 )
 def test_texts_that_cannot_be_scored_are_refused_in_one_sentence(texts, message):
@@ -49,6 +61,29 @@ def test_texts_that_cannot_be_scored_are_refused_in_one_sentence(texts, message)
         "whole characters are texts"
     )
     assert scorer.score([], references=[]).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        tuple,
+        np.array,
+        pd.Series,
+        pd.Index,
+        pd.Categorical,
+        pa.array,
+        lambda texts: pa.chunked_array([texts[:1], texts[1:]]),
+    ],
+)
+def test_columns_of_texts_of_any_library_are_scored_as_their_lists(made):
+    scorer = bmx_grid.load("chrf", None)
+    expected = scorer.score(HYPOTHESES, references=REFERENCES)
+    assert scorer.score(made(HYPOTHESES), references=made(REFERENCES)).tolist() == expected.tolist()
+
+
+def test_a_report_of_progress_that_is_no_function_is_refused():
+    with pytest.raises(ConfigError, match="progress: expected a function of a number of texts, got True"):
+        bmx_grid.load("chrf", None).score(HYPOTHESES, references=REFERENCES, progress=True)
 
 
 def test_hypotheses_come_first_and_lists_by_position_are_warned_of():

@@ -139,6 +139,30 @@ def test_what_is_no_file_among_the_parts_is_damaged_and_never_waited_for(make, t
     assert len(files(filled)) == 1 and filled.missing(KEYS[:5]) == [4]
 
 
+def link(parts, target):
+    parts.parent.mkdir(parents=True)
+    parts.symlink_to(target, target_is_directory=True)
+
+
+@pytest.mark.parametrize("level", [0, 1, 2], ids=["the parts", "the setting", "all attributions"])
+def test_a_link_out_of_the_cache_has_no_files_of_another_folder_removed(level, tmp_path):
+    """In a cache of somebody else, a merge removed the user's own Parquet files."""
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "mine.parquet").write_bytes(b"my own")
+    cache = tmp_path / "cache"
+    link([slot(cache).parts, *slot(cache).parts.parents][level], own)
+    with pytest.raises(StoreError, match="leads out of .*cache; choose another folder, or remove the link"):
+        fill(cache, range(3), range(3, 6))
+    assert [path.name for path in own.rglob("*")] == ["mine.parquet"]
+
+
+def test_the_cache_itself_may_be_a_link(tmp_path):
+    (tmp_path / "large").mkdir()
+    link(tmp_path / "here" / "cache", tmp_path / "large")
+    assert fill(tmp_path / "here" / "cache", range(3), range(3, 6)).missing(KEYS[:7]) == [6]
+
+
 @pytest.mark.parametrize("chunks", [[[index] for index in range(40)], [range(30), range(10, 40)]], ids=["one", "twice"])
 def test_a_large_file_has_row_groups_and_does_not_depend_on_how_it_came_about(tmp_path, monkeypatch, chunks):
     monkeypatch.setattr(store, "GROUP_ROWS", 8)

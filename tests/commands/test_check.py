@@ -106,3 +106,9 @@ def test_mistakes_are_one_sentence_and_status_2(package, capsys, arguments, mess
     assert main([argument.replace("PACKAGE", package) for argument in arguments]) == 2
     captured = capsys.readouterr()
     assert message in captured.err and captured.err.startswith("error: ") and captured.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("part", ["metric=", "explainer=[]", "dataset=''"])
+def test_a_part_without_a_name_is_refused(part, capsys):
+    assert main([part]) == 2
+    assert "the name of an option is missing; write" in capsys.readouterr().err

@@ -5,6 +5,7 @@ import io
 import json
 import re
 import sys
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -293,3 +294,25 @@ def test_a_damaged_recipe_and_no_metric(by_recipe, tmp_path):
     assert re.search(r"mine.json.*base_mean: 1000.* is beyond the largest number", by_recipe().err)
     done = by_recipe(named=False)
     assert (done.status, done.err.startswith("error: --metric NAME or --recipe FILE is needed")) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "status", "message"),
+    [
+        pytest.param("t.csv", b"ref,mt\na,b\n", 0, "t.csv: each line is scored as one text", id="a table of commas"),
+        pytest.param("t.tsv", b"ref\tmt\na\tb\n", 0, "t.tsv: each line is scored as one text", id="a table of tabs"),
+        pytest.param("t.jsonl", b'{"mt": "a"}\n', 0, "t.jsonl: each line is scored as one text", id="objects"),
+        pytest.param("t.xlsx", b"PK\x03\x04...", 2, "t.xlsx is a workbook", id="a workbook"),
+        pytest.param("t.parquet", b"PAR1...", 2, "t.parquet is a workbook or another archive", id="Parquet"),
+        pytest.param("t.txt", b"a, b\n", 0, "", id="a comma in a text"),
+    ],
+)
+def test_tables_are_not_taken_for_texts_in_silence(name, content, status, message, tmp_path, capsys):
+    table = tmp_path / name
+    table.write_bytes(content)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert main(["--metric", "chrf", "-r", str(table), "-t", str(table), "--only-system"]) == status
+    said = capsys.readouterr().err + " ".join(str(warning.message) for warning in caught)
+    assert message in said
+    assert message or "each line" not in said

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from bmx_grid.core import storage
-from bmx_grid.core.storage import read_file, read_json
+from bmx_grid.core.storage import parse_yaml, read_file, read_json
 
 
 @pytest.fixture
@@ -60,3 +60,21 @@ def test_json_that_is_very_deep_is_no_json(tmp_path):
     (tmp_path / "deep").write_text("[" * 100_000)
     with pytest.raises(ValueError, match="nested too deeply"):
         read_json(tmp_path / "deep")
+
+
+BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 9)}]\n" for level in range(1, 12)
+)
+
+
+@pytest.mark.parametrize(
+    "text", ["a: &a [*a]\n", "&a {b: *a}\n", BOMB, "[" * 5000, "a: [1", "a: !!python/name:os.system\n"],
+    ids=["a list in itself", "a mapping in itself", "a bomb", "deep", "no end", "a tag of Python"],
+)  # fmt: skip
+def test_yaml_that_no_person_writes_is_refused(text):
+    with pytest.raises(ValueError):
+        parse_yaml(text)
+
+
+def test_yaml_with_aliases_is_read():
+    assert parse_yaml("a: &a [1, 2]\nb: *a\n") == {"a": [1, 2], "b": [1, 2]}

@@ -70,6 +70,13 @@ def test_nothing_to_do_is_said_by_nothing(clock, capsys):
     assert capsys.readouterr() == ("a line\n", "")
 
 
+def test_nothing_is_said_to_a_standard_output_that_somebody_closed(monkeypatch):
+    closed = io.StringIO()
+    closed.close()
+    monkeypatch.setattr(sys, "stdout", closed)
+    say("a line")
+
+
 def test_on_a_terminal_a_bar_of_tqdm(monkeypatch, capsys):
     monkeypatch.setattr(sys, "stderr", Terminal())
     with Progress(200, "fetching", BYTES) as progress:

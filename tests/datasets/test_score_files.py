@@ -236,3 +236,28 @@ def test_files_of_system_scores_leave_segments_without_one(write, name, content)
     scores = scores_given(write(name, content), SYSTEMS, () if "en-zh" in content else ("en-de",))
     np.testing.assert_equal(dict(scores.systems), {"A": 1.0, "B": math.nan})
     assert np.isnan(scores.base_scores).all()
+
+
+ROWS = a_set("1", "2", "3")
+
+
+def test_ids_of_rows_counted_from_0_are_read_with_a_warning(tmp_path):
+    path = tmp_path / "x.tsv"
+    path.write_text(table("id score|2 .2|0 .0|1 .1"))
+    with pytest.warns(UserWarning, match="x.tsv: the ids 0 to 2 are read as the rows 1 to 3 of some en-de"):
+        assert matched(path, ROWS) == [0, 0.1, 0.2]
+
+
+@pytest.mark.parametrize(
+    ("rows", "segments"),
+    [
+        pytest.param("id score|0 .0|1 .1", ROWS, id="one short: perhaps row 3 is missing, and 0 is another"),
+        pytest.param("id score|0 .0|1 .1|5 .2", ROWS, id="not the numbers of the rows"),
+        pytest.param("id score|0 .0|1 .1|2 .2", a_set("7", "8", "9"), id="ids that are no numbers of rows"),
+    ],
+)
+def test_other_ids_are_not_shifted(rows, segments, tmp_path):
+    path = tmp_path / "x.tsv"
+    path.write_text(table(rows))
+    with pytest.raises(DataError, match="no score for"):
+        matched(path, segments)

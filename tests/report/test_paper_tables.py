@@ -155,3 +155,17 @@ def test_every_table_is_written_and_signed(tmp_path):
     paths = [write_table(shown, tmp_path, form) for shown in analysis.tables() for form in ("latex", "text")]
     assert {path.name for path in tmp_path.iterdir()} == {path.name for path in paths}
     assert all(signature(analysis) in path.read_text() for path in paths)
+
+
+@pytest.mark.parametrize(
+    ("cell", "tex"),
+    [
+        pytest.param(Cell(-0.1, ".1f"), "$-0.1$", id="a number"),
+        pytest.param(Cell(-0.1, words="-0.1 [-0.3, +.2]"), "$-$0.1 {[}$-$0.3, +.2{]}", id="a hyphen is no minus"),
+        pytest.param(Cell(0.1, words="1e-05"), "1e-05", id="an exponent"),
+        pytest.param(Cell("newstest-21"), "newstest-21", id="a name"),
+    ],
+)
+def test_latex_writes_minus_signs(cell, tex):
+    table = Table("t", "T", ("c",), (((cell,),),), ())
+    assert f"\n{tex} \\\\\n" in as_latex(table)

@@ -11,7 +11,7 @@ from typing import Any
 
 from bmx_grid.core.errors import StoreError
 from bmx_grid.core.identity import digest
-from bmx_grid.core.storage import Place, locked, opened, place, replacing
+from bmx_grid.core.storage import Place, below, locked, opened, place, replacing
 
 Make = Callable[[Any], Sequence[Any]]
 VALUES_OF_A_PART = 256  # of a store
@@ -90,4 +90,4 @@ def kept(cache_dir: str | None, kind: str, identity: str) -> Kept:
     if cache_dir is None:
         return Kept(None)
     name = digest(json.loads(identity))[:24]
-    return Kept(place(cache_dir) / kind / name)
+    return Kept(below(place(cache_dir), f"{kind}/{name}"))

@@ -8,13 +8,12 @@ import re
 import string
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from bmx_grid.core.configure import CONFIGS, convert, options
 from bmx_grid.core.errors import ConfigError, ExplainError, UnavailableError, unknown
 from bmx_grid.core.identity import digest
-from bmx_grid.core.storage import read_file
+from bmx_grid.core.storage import expanded, parse_yaml, read_file
 from bmx_grid.words.perturbation import ROLES, Item, Role
 
 Messages = tuple[tuple[str, str], ...]  # (role, text), in order
@@ -57,16 +56,14 @@ class Prompt:
     @classmethod
     def load(cls, name: str) -> Prompt:
         """The prompt of an option, or of a YAML file. Raises ConfigError naming the file and the key."""
-        path = Path(name).expanduser()
+        path = expanded(name)
         if name in options("prompt"):
             path = CONFIGS / "prompt" / f"{name}.yaml"
         elif path.suffix not in (".yaml", ".yml"):
             raise ConfigError(f"prompt: {unknown('prompt', name, options('prompt'))} Or name a YAML file.")
-        import yaml
-
         try:
-            keys = yaml.safe_load(read_file(path).decode())
-        except (OSError, ValueError, yaml.YAMLError) as error:
+            keys = parse_yaml(read_file(path).decode())
+        except (OSError, ValueError) as error:
             reason = " ".join(str(error).split())
             raise ConfigError(f"{path} cannot be read: {reason}; correct it.") from error
         if isinstance(keys, dict):

@@ -3,7 +3,8 @@
     inputs(seed, count, folder)    (what was done, the folder) for each, which may be removed before the next
     answer(path)                   what the model is refused with; "" where it gave finite scores
 
-Whatever was done, the answer is scores or one sentence.
+Whatever was done, the answer is scores or one sentence. A limit of tokens that cannot be one is refused with its file
+and key; one that does not limit these texts changes no score.
 """
 
 from __future__ import annotations
@@ -32,6 +33,14 @@ RAW = [b"", b"[]", b"null", b"1", b"{", b"\xff\xfe", b"[" * 20_000, b'{"a": 1, "
 # fmt: on
 ALSO = ("model",)  # what a refusal may name in place of the folder
 FILES = ("config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors")
+# Keys of config.json and of tokenizer_config.json that hold a limit of tokens.
+KEYS = ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "seq_length", "max_sequence_length")
+OF_TOKENIZER = "model_max_length"
+# Limits that cannot be, and such as do not matter for short texts: (value, whether a tokenizer may have it).
+IMPOSSIBLE: list[Any] = [0, 2, 3, "64", "", "x", True, 1.5, -5, -1.5, [], [64], {}, float("nan")]
+HARMLESS: list[Any] = [64, 64.0, 1000, 10**6, 10**30, None]
+SHAPES = ("max_position_embeddings",)  # of tables: another value does not fit the weights
+WORKING: dict[Path, bool] = {}  # whether a folder must be refused or must work; others may do either
 TEXTS = (Item(reference="the cat sat", hypothesis="a cat sits"), Item(reference="he went home", hypothesis=""))
 
 
@@ -41,7 +50,7 @@ def inputs(seed: int, count: int, folder: Path) -> Iterator[tuple[str, Path]]:
     for number in range(count):
         path = folder / f"model{number}"
         shutil.copytree(whole, path)
-        yield rng.choice((_edited, _edited, _edited, _raw, _indexed, _missing))(rng, path), path
+        yield rng.choice((_edited, _edited, _edited, _raw, _indexed, _missing, _limited, _limited))(rng, path), path
 
 
 def _edited(rng: random.Random, path: Path) -> str:
@@ -55,6 +64,20 @@ def _edited(rng: random.Random, path: Path) -> str:
     inner[key] = rng.choice(VALUES)
     file.write_text(json.dumps(content))
     return f"{file.name}: {key} is {inner[key]!r}"
+
+
+def _limited(rng: random.Random, path: Path) -> str:
+    """A limit of tokens."""
+    key = rng.choice([*KEYS, OF_TOKENIZER, OF_TOKENIZER])
+    file = path / ("tokenizer_config.json" if key == OF_TOKENIZER else "config.json")
+    is_possible = rng.random() < 0.5
+    value = rng.choice(HARMLESS if is_possible else IMPOSSIBLE)
+    content = json.loads(file.read_text())
+    content[key] = value
+    file.write_text(json.dumps(content))
+    if key not in SHAPES or not is_possible:
+        WORKING[path] = is_possible
+    return f"{file.name}: {key} is {value!r}, {'possible' if is_possible else 'impossible'}"
 
 
 def _raw(rng: random.Random, path: Path) -> str:
@@ -89,7 +112,13 @@ def answer(path: Path) -> str:
         metric.check()
         scores = metric.score(list(TEXTS))
     except BmxError as error:
+        if WORKING.get(path):
+            raise AssertionError(f"a limit that can be: {error}") from error
         return str(error)
     if not np.isfinite(scores).all():
         raise AssertionError(f"the scores are {scores}")
+    if path in WORKING:
+        assert WORKING[path], "an impossible limit was accepted"
+        whole = BertScore(model=str(path.parent / "whole"), layer=1, ground_truth="reference", device="cpu")
+        assert np.allclose(scores, whole.score(list(TEXTS)), rtol=1e-5), "other scores"
     return ""

@@ -33,12 +33,18 @@ os.environ |= {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
 from tools.fuzz import (  # noqa: E402
     archives,
     arguments,
+    calls,
+    commands,
     components,
+    habits,
     models,
     overrides,
+    own_parts,
     people,
     scores,
     signals,
+    strangers,
+    surroundings,
     sweeps,
     tables,
     texts,
@@ -50,9 +56,9 @@ LENGTH = 1_200
 # What a sentence says when it names the way out: what is expected, what there is, or what to do.
 WAY_OUT = re.compile(
     r"\b(expect\w*|must|needs|there (are|is)|did you mean|can be|may (be|have)|at (most|least)|is it|instead|one each"
-    r"|perhaps|broken line|is outside|a valid|available"
+    r"|perhaps|broken line|is outside|a valid|available|line \d+, in|f\(hypotheses"
     r"|leave|write|give|get|set|choose|use|add|list|raise|name|names|put|save|download|copy|check|replace|rename|install"
-    r"|run the sweep|delete|correct|keep|score it in|take|close|quote|unpack|pass|shorten|lower|show)\b",
+    r"|run the sweep|delete|correct|keep|score it in|take|close|quote|unpack|pass|shorten|lower|scale|show|call)\b",
     re.IGNORECASE,
 )
 Try = Callable[[], str]  # the refusal, "" where the input was accepted
@@ -140,6 +146,13 @@ def of_components(seed: int, numbers: range, folder: Path) -> Iterator[tuple[int
         shutil.rmtree(own, ignore_errors=True)
 
 
+def of_work(module, seed: int, numbers: range, folder: Path) -> Iterator[tuple[int, str, Try]]:
+    """What a module makes with the work that tries it, and that knows what must come of it."""
+    for number, (shown, work) in enumerate(module.inputs(seed, numbers.stop, folder)):
+        if number >= numbers.start:
+            yield number, shown, lambda work=work: _sentence_or_none(work())
+
+
 def of_signals(seed: int, numbers: range, folder: Path) -> Iterator[tuple[int, str, Try]]:
     """Signals to a sweep that starts or scores."""
     for number, (shown, *how) in list(enumerate(signals.inputs(seed, numbers.stop)))[numbers.start :]:
@@ -153,14 +166,20 @@ KINDS = {
     "overrides": of_overrides,
     "tables": partial(of_files, tables),
     "people": partial(of_files, people),
+    "habits": partial(of_work, habits),
     "archives": partial(of_files, archives),
     "scores": partial(of_files, scores),
     "trees": partial(of_files, trees),
+    "own_parts": partial(of_work, own_parts),
+    "strangers": partial(of_work, strangers),
     "sweeps": partial(of_files, sweeps),
     "arguments": of_arguments,
     "texts": of_texts,
+    "commands": partial(of_work, commands),
+    "calls": partial(of_work, calls),
     "components": of_components,
     "models": partial(of_files, models),
+    "surroundings": partial(of_work, surroundings),
     "signals": of_signals,
 }
 
@@ -214,6 +233,10 @@ def _sentence(said: str, named: list[str], usage: bool = False) -> str:
     if wrong:
         raise AssertionError(f"refused, but {wrong}: {said}")
     return said
+
+
+def _sentence_or_none(said: str) -> str:
+    return _sentence(said, [""]) if said else ""
 
 
 def _answer(work: Try) -> tuple[str, str]:
