@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from bmx_grid.analysis.base import FACTORS, Column, Given, Table, first_by, rows_by
+from bmx_grid.analysis.base import FACTORS, Column, Given, Table, each_row, first_by, rows_by
 from bmx_grid.analysis.gains import gains_by_explainer
 from bmx_grid.analysis.next_steps import next_steps
 from bmx_grid.analysis.points import point_name
@@ -23,7 +23,7 @@ from bmx_grid.analysis.verdict_rows import (
     several_golds,
     shown_verdicts,
 )
-from bmx_grid.core.wording import P_VALUE, counted, named, number, point_in_words, written
+from bmx_grid.core.wording import P_VALUE, counted, named, number, point_in_words, with_interval, written
 from bmx_grid.evaluations.boost_evidence import ALL, PUBLISHED
 from bmx_grid.evaluations.grid_surface import PointRow
 from bmx_grid.evaluations.verdicts import LEGEND, NO_GAIN, NOT_JUDGED, legend
@@ -310,13 +310,14 @@ def _untested(given: Given) -> list[str]:
         return []
     # A results table alone has no scores of segments, and so nothing to test with.
     fixed = given.ask(gains_by_explainer)
-    if not fixed:
+    if fixed.empty:
         return []
     lines = []
-    for name, row in fixed.items():
+    for row in each_row(fixed):
         if row.n > 0:
             point = point_in_words(row.used_w, row.used_p)
             settings = counted(row.n, "setting")
-            lines.append(f"{written(name)} at {point}, {row.origin}: the mean gain over {settings} is {row.mean}")
+            mean = with_interval(row.mean_gain, row.mean_low, row.mean_high)
+            lines.append(f"{written(row.Index)} at {point}, {row.origin}: the mean gain over {settings} is {mean}")
     lines.append("No boost was judged on other segments: a sweep with evaluation=[grid,boosts] does so.")
     return lines

@@ -17,7 +17,7 @@ from __future__ import annotations
 import itertools
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, cast
@@ -129,6 +129,16 @@ class GridTable:
         settings = tuple(self.settings[row] for row in np.flatnonzero(keep))
         return replace(self, settings=settings, correlation=self.correlation[keep])
 
+    @cached_property
+    def names(self) -> pd.DataFrame:
+        """The names of the settings, whether each is a control, and its cluster; a row each, in their order."""
+        import pandas as pd
+
+        frame = pd.DataFrame(self.settings, columns=[*FACTORS], dtype=object)
+        frame["control"] = np.array([setting.control for setting in self.settings], dtype=np.bool_)
+        frame["cluster"] = [setting.cluster for setting in self.settings]
+        return frame
+
     def factor_levels(self, factor: str) -> list[str]:
         """The names of a factor that occur, sorted."""
         return sorted({getattr(setting, factor) for setting in self.settings})
@@ -167,6 +177,11 @@ class Given:
         assert isinstance(self.frames, Tables)
         return self.frames.rows(table, row)
 
+    def frame(self, table: str, row: type) -> pd.DataFrame:
+        """A table with the columns of the class that wrote it; without rows if it is not there. Raises DataError."""
+        assert isinstance(self.frames, Tables)
+        return self.frames.checked(table, row)
+
     def ask(self, compute: Callable[[Self], Asked]) -> Asked:
         """What a function of this makes of it; computed once."""
         # Questions ask each other: none is computed twice, whatever the order they are asked in.
@@ -175,31 +190,31 @@ class Given:
         return cast(Asked, self._answers[compute])
 
     @cached_property
-    def settings(self) -> list[SettingsRow]:
-        """What is known of every setting beside its grid; nothing of a results table alone."""
-        return self.rows("settings", SettingsRow)
+    def settings(self) -> pd.DataFrame:
+        """What is known of every setting beside its grid, a row each; none of a results table alone."""
+        return self.frame("settings", SettingsRow)
 
     @cached_property
     def correlation(self) -> str | None:
         """The correlation that all settings share. None where they differ or it is not known."""
         # Of metrics alone nothing may rest on a correlation: its name is empty.
-        return _only({row.correlation for row in self.settings}) or None
+        return _only(set(self.settings["correlation"])) or None
 
     @cached_property
     def aggregation(self) -> str | None:
         """The aggregation that all settings share. None where they differ or it is not known."""
-        return _only({row.aggregation for row in self.settings}) or None
+        return _only(set(self.settings["aggregation"])) or None
 
     @cached_property
     def constructed(self) -> tuple[str, ...]:
         """The data sets whose segments were made up, sorted."""
-        datasets = {row.dataset for row in self.settings if row.constructed}
-        return tuple(sorted(datasets))
+        made_up = self.settings[self.settings["constructed"]]
+        return tuple(sorted(set(made_up["dataset"])))
 
     @property
     def judged(self) -> bool:
         """Whether boosts have verdicts: counts of settings that gain are no second answer beside them."""
-        return bool(self.rows("verdicts", Verdict))
+        return not self.frame("verdicts", Verdict).empty
 
     @property
     def real(self) -> GridTable:
@@ -365,6 +380,18 @@ class Table:
         return pd.DataFrame(columns)
 
 
+def each_row(frame: pd.DataFrame) -> Iterator[Any]:
+    """The rows of a frame, with the columns as attributes, `Index` among them."""
+    # Of any type: what a column holds is known to its table, not to pandas.
+    return iter(frame.itertuples())
+
+
+def each_group(frame: pd.DataFrame, *by: str, sort: bool = False) -> Iterator[tuple[Any, pd.DataFrame]]:
+    """The rows that share these names: the name, or of several a tuple, and the rows; the first first, or sorted."""
+    names: Any = by[0] if len(by) == 1 else list(by)
+    return iter(frame.groupby(names, sort=sort))
+
+
 def highest_first(value: float) -> tuple[bool, float]:
     """The place of a number among others in descending order, NaN at the end."""
     # NaN compares as neither less nor greater: a flag before the number keeps the order total.
@@ -384,15 +411,3 @@ def rows_by(rows: Iterable[Element], key: Callable[[Element], Any]) -> dict[Any,
 def first_by(rows: Iterable[Element], key: Callable[[Element], Any]) -> dict[Any, Element]:
     """The first row of each key."""
     return {value: group[0] for value, group in rows_by(rows, key).items()}
-
-
-def with_keys(rows: Mapping[str, Any], *names: str) -> list[dict[str, Any]]:
-    """Rows that stand by keys, one level of mappings for each of these names, as one list with columns of them."""
-    if not names:
-        return [vars(rows)]
-    name, *inner = names
-    flat = []
-    for key, part in rows.items():
-        for row in with_keys(part, *inner):
-            flat.append({name: key, **row})
-    return flat

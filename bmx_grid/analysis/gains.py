@@ -1,159 +1,191 @@
-"""Gains at one (w, p) per explainer (paper 4.3 to 4.5), of settings, by factor, and of controls."""
+"""Gains at one (w, p) per explainer (paper 4.3 to 4.5), of settings, by factor, and of controls.
+
+Settings of one data set and language pair share segments and human scores: intervals and tests count these clusters,
+not settings. 15 of 18 settings on six language pairs are 5 of 6 pairs; the sign test gives p = .109, not .004.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bmx_grid.analysis.base import CONTROL, FACTORS, Column, Given, GridTable, Table, first_by, rows_by, with_keys
-from bmx_grid.analysis.declared_gains import GainTest, declared_points
-from bmx_grid.analysis.gain_summaries import (
-    CLUSTERED,
-    COUNTED,
-    SIGN_TEST,
-    SUMMARY_COLUMNS,
-    Gain,
-    Summary,
-    summaries,
-    summarise,
-)
-from bmx_grid.analysis.points import (
-    BestPoint,
-    ChosenPoint,
-    Median,
-    best_of_all,
-    chosen_points,
-    correlation_at,
-    gains_at,
-    points_in_words,
-)
-from bmx_grid.evaluations.base import Estimate
+from bmx_grid.analysis.base import CONTROL, FACTORS, Column, Given, GridTable, Table, each_group, each_row
+from bmx_grid.analysis.declared_gains import declared_points
+from bmx_grid.analysis.points import best_of_all, chosen_points, correlations_at, gains_at, points_in_words
+from bmx_grid.core.ragged import Floats
+from bmx_grid.core.wording import P_VALUE
 from bmx_grid.evaluations.boost_evidence import ALL
-from bmx_grid.measures.correlation import correlate
+from bmx_grid.measures.correlation import better, correlate, worse
 from bmx_grid.measures.grid import Point
+from bmx_grid.measures.resampling import BOOTSTRAPPED, cluster_mean
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COUNTED = "Better: gain above 1e-5; equal or worse: gain of 0 or less; between: a gain up to 1e-5."
+CLUSTERED = (
+    "In brackets: 95 % interval of the mean gain over the language pairs of all data sets: by Student's t, from "
+    f"{BOOTSTRAPPED} pairs on by a bootstrap of them (none with fewer than 3)."
+)
+SIGN_TEST = "Above 0: pairs whose mean gain is; sign test p: one-sided, of these counts."
+SUMMARY_COLUMNS = (
+    "n",
+    "better",
+    Column("worse", "equal or worse"),
+    Column("unchanged", "between"),
+    "undefined",
+    Column("mean_gain", "mean gain", "+.5f", ("mean_low", "mean_high")),
+    Column("clusters", "pairs"),
+    Column("clusters_better", "above 0"),
+    Column("sign_p", "sign test p", P_VALUE),
+)
+GAIN_COLUMNS = [*FACTORS, "cluster", "baseline", "gain"]
+TESTED = ["fixed_gain_low", "fixed_gain_high", "fixed_gain_p", "fixed_gain_p_holm"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class FixedSummary(Summary, ChosenPoint):
-    """What the settings of an explainer gain at its point; of all settings there is none."""
+def at_points(given: Given) -> pd.DataFrame:
+    """Every setting, a row each, with its best point (`best_points`) and at the point of its explainer.
 
-
-@dataclass(frozen=True, kw_only=True)
-class SettingAtPoints(BestPoint):
-    """A setting with its best point, and at the point of its explainer; controls have none.
-
-    fixed: correlation at fixed_w, fixed_p, the grid point that is used; fixed_gain, and where the sweep tested this
-    point its 95 % interval; fixed_gain_p, fixed_gain_p_holm: of that test, alone and corrected; survives: a gain
-    above 0 that survives.
+    fixed: correlation at fixed_w, fixed_p, the grid point that is used; fixed_gain, and if the sweep tested this point
+    its 95 % interval, _low and _high; fixed_gain_p, fixed_gain_p_holm: of that test, alone and corrected; survives: a
+    gain above 0 that survives. Controls have no point.
     """
-
-    fixed: float
-    fixed_w: float
-    fixed_p: float
-    fixed_gain: Estimate
-    fixed_gain_p: float
-    fixed_gain_p_holm: float
-    survives: bool
-
-
-def at_points(given: Given) -> list[SettingAtPoints]:
-    """Every setting, with its best point and at the point of its explainer."""
+    table = given.table
     points = given.ask(chosen_points)
-    declared = first_by(given.ask(declared_points), lambda row: (row.setting, _place(row.w, row.p)))
-    best_points = given.ask(best_of_all)
-    gains = gains_of(given.table, points)
-    rows = []
-    for place, (best, at_point) in enumerate(zip(best_points, gains, strict=True)):
-        w = math.nan
-        p = math.nan
-        gain = math.nan
-        fixed = math.nan
-        if not best.control:
-            point = points[best.explainer]
-            w = point.used_w
-            p = point.used_p
-            gain = at_point.gain
-            # Not baseline + gain, which has other last digits than the sweep's own table.
-            fixed = correlation_at(given.table, place, Point(point.p, point.w))
-        test = GainTest()
-        # A gain that the sweep estimated is shown as it is everywhere: that of the grid differs by rounding.
-        key = (best.setting, _place(w, p))
-        if key in declared:
-            test = declared[key]
-            gain = declared[key].gain
-            fixed = declared[key].correlation
-        row = SettingAtPoints(
-            **vars(best),
-            fixed=fixed,
-            fixed_w=w,
-            fixed_p=p,
-            fixed_gain=Estimate(gain, test.low, test.high),
-            fixed_gain_p=test.p_value,
-            fixed_gain_p_holm=test.p_holm,
-            survives=test.survives,
-        )
-        rows.append(row)
-    return rows
+    best = given.ask(best_of_all)
+    # Not baseline + gain, which has other last digits than the sweep's own table.
+    settings = best.assign(
+        fixed=_at_points_of_explainers(correlations_at, table, points),
+        fixed_w=table.names["explainer"].map(points["used_w"]),
+        fixed_p=table.names["explainer"].map(points["used_p"]),
+        fixed_gain=_at_points_of_explainers(gains_at, table, points),
+    )
+    at_point = ["fixed", "fixed_w", "fixed_p", "fixed_gain"]
+    settings[at_point] = settings[at_point].astype(np.float64).mask(best["control"])
+    # A gain that the sweep estimated is shown as it is everywhere: that of the grid differs by rounding.
+    tested = _tested(given)
+    settings = settings.merge(tested, on=[*FACTORS, "fixed_w", "fixed_p"], how="left")
+    is_tested = settings["survives"].notna()
+    for name in ("fixed", "fixed_gain"):
+        settings[name] = settings[f"{name}_tested"].where(is_tested, settings[name])
+    settings["survives"] = settings["survives"].eq(True)
+    return settings[[*best.columns, *at_point, *TESTED, "survives"]]
 
 
-def _place(w: float, p: float) -> tuple[float, float | None]:
-    """The place of a point on the grid: the metric alone is the same point whatever its p."""
-    return w, None if w == 1 else p
+def _tested(given: Given) -> pd.DataFrame:
+    """The declared points of the settings, each once, by their place on the grid; named as in `at_points`."""
+    names = {"w": "fixed_w", "p": "fixed_p", "correlation": "fixed_tested", "gain": "fixed_gain_tested"}
+    names |= dict(zip(("low", "high", "p_value", "p_holm"), TESTED, strict=True))
+    points = given.ask(declared_points).rename(columns=names)
+    points = points[points["fixed_w"].notna()]
+    # The metric alone is the same point whatever its p.
+    place = [*FACTORS, "fixed_w", "fixed_p"]
+    points = points.assign(fixed_p=points["fixed_p"].mask(points["fixed_w"] == 1)).drop_duplicates(place)
+    return points[[*place, "fixed_tested", "fixed_gain_tested", *TESTED, "survives"]]
 
 
-def gains_of(table: GridTable, points: Mapping[str, Median | ChosenPoint]) -> list[Gain]:
-    """The gains of the settings of a table, each at the point of its explainer; NaN without one."""
-    gains = np.full(len(table), np.nan)
-    names = [setting.explainer for setting in table.settings]
-    explainers = np.array(names, dtype=object)
-    for explainer, point in points.items():
-        rows = explainers == explainer
-        gains_of_all = gains_at(table, Point(point.p, point.w))
-        gains[rows] = gains_of_all[rows]
-    return list(map(Gain, table.settings, table.baseline.tolist(), gains.tolist()))
+def _at_points_of_explainers(
+    values_at: Callable[[GridTable, Point], Floats], table: GridTable, points: pd.DataFrame
+) -> Floats:
+    """float64[S] a value of each setting at the point of its explainer; NaN without one."""
+    values = np.full(len(table), np.nan)
+    explainers = table.names["explainer"].to_numpy()
+    for point in each_row(points):
+        rows = explainers == point.Index
+        values[rows] = values_at(table, Point(point.p, point.w))[rows]
+    return values
 
 
-def real_at_points(given: Given) -> list[SettingAtPoints]:
+def gains_of(table: GridTable, points: pd.DataFrame) -> pd.DataFrame:
+    """GAIN_COLUMNS of the settings of a table, each at the point of its explainer; NaN without one."""
+    gains = _at_points_of_explainers(gains_at, table, points)
+    return table.names.assign(baseline=table.baseline, gain=gains)[GAIN_COLUMNS]
+
+
+def real_at_points(given: Given) -> pd.DataFrame:
     """The settings that are not controls, at the points of their explainers."""
-    return [row for row in given.ask(at_points) if not row.control]
+    settings = given.ask(at_points)
+    return settings[~settings["control"]]
 
 
-def real_gains(given: Given) -> list[Gain]:
-    """The gains of these there."""
-    rows = given.ask(real_at_points)
-    return [Gain(row.setting, row.baseline, row.fixed_gain.value) for row in rows]
+def real_gains(given: Given) -> pd.DataFrame:
+    """GAIN_COLUMNS of these."""
+    settings = given.ask(real_at_points)
+    return settings.assign(gain=settings["fixed_gain"])[GAIN_COLUMNS]
 
 
-def gains_by_explainer(given: Given) -> dict[str, FixedSummary]:
-    """By explainer its point and a summary of its settings there."""
-    points = given.ask(chosen_points)
-    gains = given.ask(real_gains)
-    by_explainer = {}
-    for name, summary in summaries(gains, "explainer", given.seed).items():
-        by_explainer[name] = FixedSummary(**vars(points[name]), **vars(summary))
-    return by_explainer
+def summarise(gains: pd.DataFrame, seed: int = 0) -> dict[str, Any]:
+    """What some settings gain. gains: with the columns cluster, baseline and gain; seed: of the bootstrap.
+
+    n: settings with a defined gain; undefined: the others, counted in nothing else. better, worse: as in `correlation`,
+    a gain above 1e-5, and one of 0 or less; unchanged: the rest; positive: better and unchanged.
+    max_gain, mean_gain, mean_baseline: over the n settings; NaN if there are none.
+    mean_low, mean_high: 95 % interval of the mean gain over clusters (`cluster_mean`), NaN with fewer than 3. clusters:
+    how many there are; clusters_better: those with a mean gain above 0; sign_p: the one-sided sign test of these.
+    """
+    defined = gains[gains["gain"].notna()]
+    values = defined["gain"].to_numpy(np.float64)
+    n = len(values)
+    n_better = int(better(values).sum())
+    n_worse = int(worse(values).sum())
+    # Language pairs are what could be drawn again, not settings, which share segments.
+    mean = cluster_mean(values, defined["cluster"].tolist(), seed=seed)
+    return {
+        "n": n,
+        "better": n_better,
+        "worse": n_worse,
+        "unchanged": n - n_better - n_worse,
+        "undefined": len(gains) - n,
+        "positive": n - n_worse,
+        "max_gain": max(values.tolist(), default=math.nan),
+        "mean_gain": mean.mean,
+        "mean_baseline": float(np.mean(defined["baseline"].to_numpy())) if n else math.nan,
+        "mean_low": mean.low,
+        "mean_high": mean.high,
+        "clusters": mean.clusters,
+        "clusters_better": mean.positive,
+        "sign_p": mean.p,
+    }
 
 
-def overview(given: Given) -> dict[str, FixedSummary]:
+def summaries(gains: pd.DataFrame, *by: str, seed: int) -> pd.DataFrame:
+    """A summary of the settings that share these names, a row each; the names are the index."""
+    import pandas as pd
+
+    rows = {names: summarise(group, seed) for names, group in each_group(gains, *by, sort=True)}
+    index: Any
+    if len(by) > 1:
+        index = pd.MultiIndex.from_tuples(list(rows), names=list(by))
+    else:
+        index = pd.Index(list(rows), dtype=object, name=by[0])
+    return pd.DataFrame(list(rows.values()), index, columns=list(summarise(gains.iloc[:0])))
+
+
+def gains_by_explainer(given: Given) -> pd.DataFrame:
+    """By explainer its point (`chosen_points`) and a summary of its settings there."""
+    rows = summaries(given.ask(real_gains), "explainer", seed=given.seed)
+    return given.ask(chosen_points).join(rows, how="right")
+
+
+def overview(given: Given) -> pd.DataFrame:
     """The same, and the summary of all settings; empty without settings."""
+    import pandas as pd
+
     rows = given.ask(gains_by_explainer)
     settings = given.ask(real_gains)
-    if not settings:
+    if settings.empty:
         return rows
     # Explainers have different points: all settings together have none.
     nowhere: dict[str, Any] = dict.fromkeys(("w", "p", "used_w", "used_p"), math.nan)
-    nowhere["origin"] = None
-    summary = summarise(settings, given.seed)
-    return {**rows, ALL: FixedSummary(**nowhere, **vars(summary))}
+    of_all = {**nowhere, "origin": None, **summarise(settings, given.seed)}
+    return pd.concat([rows, pd.DataFrame([of_all], index=[ALL])])
 
 
-@dataclass(frozen=True)
-class Gains:
-    """Gains at the point of each explainer, by explainer, by factor and name; and of control settings.
+def compute(given: Given) -> dict[str, Any]:
+    """What the settings gain at the point of each explainer: by explainer, by factor and name; and what controls do.
 
     fixed: by explainer its point and a summary; fixed_by: by factor, explainer and name.
     gain_baseline_pearson: Pearson's r of the gain with the baseline, of all and by explainer: is a weak metric easier
@@ -163,82 +195,72 @@ class Gains:
     best points, which is mostly w = 1, the random explainer would gain nothing by construction. Best of the grid: of
     the gains at the best point of each setting of a metric that is no control. judged: whether boosts have verdicts.
     """
-
-    fixed: Mapping[str, FixedSummary]
-    fixed_by: Mapping[str, Mapping[str, Mapping[str, Summary]]]
-    gain_baseline_pearson: Mapping[str, float]
-    gain_baseline_oldham: Mapping[str, float]
-    controls: Mapping[str, Mapping[str, Summary]]
-    judged: bool
-    points: str
-
-
-def compute(given: Given) -> Gains:
-    """What the settings gain at the points of their explainers."""
     settings = given.ask(real_gains)
-    groups_of_explainers = rows_by(settings, lambda row: row.setting.explainer)
-    by_explainer = dict(sorted(groups_of_explainers.items()))
-    fixed_by: dict[str, dict[str, dict[str, Summary]]] = {}
+    fixed_by = {}
     for factor in FACTORS[:3]:
-        for explainer, rows in by_explainer.items():
-            fixed_by.setdefault(factor, {})[explainer] = summaries(rows, factor, given.seed)
-    groups = {**by_explainer, ALL: settings}
-    pearson = {}
-    oldham = {}
-    for name, rows in groups.items():
-        pearson[name] = _of_baseline(rows, 0.0)
-        oldham[name] = _of_baseline(rows, 0.5)
-    return Gains(
-        fixed=given.ask(gains_by_explainer),
-        fixed_by=fixed_by,
-        gain_baseline_pearson=pearson,
-        gain_baseline_oldham=oldham,
-        controls=_controls(given),
-        judged=given.judged,
-        points=points_in_words(given.ask(chosen_points)),
-    )
+        fixed_by[factor] = summaries(settings, "explainer", factor, seed=given.seed).rename_axis(["explainer", "name"])
+    groups = {**dict(each_group(settings, "explainer", sort=True)), ALL: settings}
+    return {
+        "fixed": given.ask(gains_by_explainer),
+        "fixed_by": stacked(fixed_by, "factor"),
+        "gain_baseline_pearson": {name: _of_baseline(rows, 0.0) for name, rows in groups.items()},
+        "gain_baseline_oldham": {name: _of_baseline(rows, 0.5) for name, rows in groups.items()},
+        "controls": stacked(_controls(given), "control"),
+        "judged": given.judged,
+        "points": points_in_words(given.ask(chosen_points)),
+    }
 
 
-def _of_baseline(settings: Sequence[Gain], part: float) -> float:
+def stacked(frames: Mapping[str, pd.DataFrame], name: str) -> pd.DataFrame:
+    """Frames that are not empty below each other, by a further name of the index; without any a frame without rows."""
+    import pandas as pd
+
+    known = {key: frame for key, frame in frames.items() if not frame.empty}
+    if not known:
+        return pd.DataFrame(index=pd.MultiIndex.from_tuples([], names=[name, ""]))
+    return pd.concat(known, names=[name])
+
+
+def _of_baseline(settings: pd.DataFrame, part: float) -> float:
     """Pearson's r of the gain with the baseline plus this part of the gain."""
-    gains = [row.gain for row in settings]
-    levels = [row.baseline + part * row.gain for row in settings]
-    return correlate("pearson", gains, levels)
+    return correlate("pearson", settings["gain"], settings["baseline"] + part * settings["gain"])
 
 
-def _controls(given: Given) -> dict[str, dict[str, Summary]]:
+def _controls(given: Given) -> dict[str, pd.DataFrame]:
+    import pandas as pd
+
     points = given.ask(chosen_points)
     seed = given.seed
-    table = given.table
-    # Where both are random there is nothing that either could be a control of.
-    random_explainer = table.where(lambda setting: setting.explainer == CONTROL != setting.metric)
-    random_metric = table.where(lambda setting: setting.metric == CONTROL != setting.explainer)
+    names = given.table.names
+    # If both are random there is nothing that either could be a control of.
+    is_random_explainer = (names["explainer"] == CONTROL) & (names["metric"] != CONTROL)
+    is_random_metric = (names["metric"] == CONTROL) & (names["explainer"] != CONTROL)
     controls = {}
-    if len(random_explainer):
-        at_points = {}
-        for name, point in points.items():
-            gains = gains_of(random_explainer, {CONTROL: point})
-            at_points[name] = summarise(gains, seed)
-        controls["random explainer"] = at_points
-        best = [row for row in given.ask(best_of_all) if row.metric != CONTROL]
-        gains = [Gain(row.setting, row.baseline, row.gain) for row in best]
-        controls["best of the grid"] = summaries(gains, "explainer", seed)
-    if len(random_metric):
-        gains = gains_of(random_metric, points)
-        controls["random metric"] = summaries(gains, "explainer", seed)
-    return {control: rows for control, rows in controls.items() if rows}
+    if is_random_explainer.any():
+        random_explainer = given.table.take(is_random_explainer.to_numpy())
+        rows = {}
+        for name in points.index:
+            gains = gains_of(random_explainer, points.loc[[name]].set_axis([CONTROL]))
+            rows[name] = summarise(gains, seed)
+        controls["random explainer"] = pd.DataFrame.from_dict(rows, orient="index").rename_axis("explainer")
+        best = given.ask(best_of_all)
+        controls["best of the grid"] = summaries(best[best["metric"] != CONTROL], "explainer", seed=seed)
+    if is_random_metric.any():
+        gains = gains_of(given.table.take(is_random_metric.to_numpy()), points)
+        controls["random metric"] = summaries(gains, "explainer", seed=seed)
+    return controls
 
 
-def tables(result: Gains) -> Iterator[Table]:
-    """Gains by data set, language pair and metric, where boosts have no verdicts; control settings."""
-    notes = (COUNTED, f"{CLUSTERED} {SIGN_TEST}", result.points)
-    by_factor = with_keys(result.fixed_by, "factor", "explainer", "name")
-    controls = with_keys(result.controls, "control", "explainer")
-    if by_factor and not result.judged:
+def tables(result: Mapping[str, Any]) -> Iterator[Table]:
+    """Gains by data set, language pair and metric, if boosts have no verdicts; control settings."""
+    notes = (COUNTED, f"{CLUSTERED} {SIGN_TEST}", result["points"])
+    by_factor = result["fixed_by"].reset_index()
+    controls = result["controls"].reset_index()
+    if len(by_factor) and not result["judged"]:
         columns = ("factor", "name", "explainer", *SUMMARY_COLUMNS, Column("mean_baseline", "mean baseline", ".4f"))
         title = "Gains at the fixed points by data set, language pair and metric"
         yield Table.of("gains_by_factor", title, by_factor, columns, notes, by=["factor"], names=3)
-    if controls:
+    if len(controls):
         note = (
             "Random explainer: attributions drawn at random for real metrics, at the points of the real explainers. "
             "Random metric: real explainers with a metric that is noise, at their points. Best of the grid: at the "

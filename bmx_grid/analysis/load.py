@@ -64,8 +64,8 @@ def tables_beside(table: GridTable) -> Tables:
 
 def _is_of(table: GridTable, tables: Tables) -> bool:
     """Whether the tables of a sweep know every setting of the table, with the same correlation of the metric alone."""
-    baselines = {row.setting_names: row.baseline for row in tables.rows("settings", SettingsRow)}
-    beside = np.array([baselines.get(setting, np.nan) for setting in table.settings])
+    settings = tables.checked("settings", SettingsRow)[[*FACTORS, "baseline"]]
+    beside = table.names.merge(settings, on=list(FACTORS), how="left")["baseline"].to_numpy()
     # A comparison with NaN is false: a setting that the tables lack makes them those of another table.
     equal = np.abs(table.baseline - beside) <= EQUAL
     return bool(equal.all())

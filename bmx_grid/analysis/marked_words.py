@@ -266,7 +266,8 @@ def plausibility(given: Given) -> dict[str, Relation]:
     settings = [setting for setting in given.real.settings if setting in auc]
     if all(math.isnan(auc[setting]) for setting in settings):
         return {}
-    gains = {row.setting: row.gain for row in given.ask(declared)}
+    rows = given.ask(declared)
+    gains = dict(zip(rows[[*FACTORS]].itertuples(index=False, name=None), rows["gain"], strict=True))
     by_explainer = rows_by(settings, lambda setting: setting.explainer)
     groups = dict(sorted(by_explainer.items()))
     groups[ALL] = settings

@@ -31,7 +31,7 @@ from bmx_grid.analysis import (
     regression,
     transfer,
 )
-from bmx_grid.analysis.base import Given, GridTable, Table, WideRow
+from bmx_grid.analysis.base import Given, GridTable, Table, WideRow, each_row
 from bmx_grid.analysis.gains import overview
 from bmx_grid.analysis.points import chosen_points
 from bmx_grid.analysis.verdict_rows import DECLARED, several_golds, shown_verdicts
@@ -50,7 +50,7 @@ OF_GRIDS: Questions = (points, gains, regression, transfer)
 
 
 # What analysis.json says for guests that the sweep does not name: programs that read it find every key.
-WITHOUT_GUESTS = {
+WITHOUT_GUESTS: dict[str, Any] = {
     "spans": None,
     "spans_in_words": [],
     "error_free": None,
@@ -149,7 +149,7 @@ def load_questions(modules: Iterable[str]) -> Questions:
 
 def _is_own(question: Any) -> bool:
     """Whether a question is a module of this package."""
-    return question.__name__.partition(".")[0] == PACKAGE
+    return str(question.__name__).partition(".")[0] == PACKAGE
 
 
 def _imported(name: str) -> Any:
@@ -184,13 +184,13 @@ def signature(given: Given) -> str:
     """
     table = given.table
     used = []
-    for name, point in given.ask(chosen_points).items():
+    for point in each_row(given.ask(chosen_points)):
         if math.isnan(point.w):
             continue
         place = f"w{point.used_w:g}"
         if point.used_w != 1:
             place += f",p{point.used_p:g}"
-        used.append(f"{name}({place})")
+        used.append(f"{point.Index}({place})")
     parts = {
         "table": _short_path(table.origin),
         "sha256": _digest(table),
@@ -273,13 +273,11 @@ def numbers(analysis: Analysis) -> dict[str, float]:
     """
     verdicts = analysis.ask(shown_verdicts)
     declared = [row for row in verdicts if row.question == DECLARED]
-    fit = analysis.ask(regression.compute).ridge
-    medians = {}
-    for name, median in analysis.ask(points.compute).medians.items():
-        medians[name] = {"w": median.w, "p": median.p}
+    fit = analysis.ask(regression.compute)["ridge"]
+    medians = analysis.ask(points.compute)["medians"]
     values: Plain = {
-        "medians": medians,
-        "ridge": {"intercept": fit.intercept, "r2": fit.r2, "coefficients": fit.coefficients},
+        "medians": medians[["w", "p"]],
+        "ridge": {name: fit[name] for name in ("intercept", "r2", "coefficients")},
         "fixed": _of_summaries(analysis, TRACKED),
     }
     with_human = several_golds(declared)
@@ -304,14 +302,14 @@ def counts(analysis: Analysis) -> dict[str, float]:
     """
     if not len(analysis.table):
         return {}
-    fit = analysis.ask(regression.compute).ridge
+    fit = analysis.ask(regression.compute)["ridge"]
     of_points = analysis.ask(points.compute)
     values: Plain = {
         "settings": len(analysis.table),
-        "tied_with_metric_alone": of_points.n_tied_with_baseline,
-        "tested": analysis.ask(headline.compute).single_gains,
-        "medians": {name: {"n": median.n} for name, median in of_points.medians.items()},
-        "ridge": {"n": fit.n, "clusters": fit.clusters},
+        "tied_with_metric_alone": of_points["n_tied_with_baseline"],
+        "tested": analysis.ask(headline.compute)["single_gains"],
+        "medians": of_points["medians"][["n"]],
+        "ridge": {name: fit[name] for name in ("n", "clusters")},
         "fixed": _of_summaries(analysis, TRACKED_COUNTS),
     }
     return _flat(values)
@@ -319,9 +317,7 @@ def counts(analysis: Analysis) -> dict[str, float]:
 
 def _of_summaries(analysis: Analysis, names: Sequence[str]) -> Plain:
     """These numbers of the gains at the fixed points, of all settings and by explainer."""
-    numbers_by_name = {}
-    for name, summary in analysis.ask(overview).items():
-        numbers_by_name[name] = {kind: getattr(summary, kind) for kind in names}
+    numbers_by_name = as_plain(analysis.ask(overview)[list(names)])
     # Those of all settings stand above the explainers, under no name of their own.
     return {**numbers_by_name.pop(ALL, {}), **numbers_by_name}
 

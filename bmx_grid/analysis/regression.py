@@ -7,9 +7,8 @@ bootstrap of these clusters; a name that occurs in fewer than three of them, as 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,81 +19,38 @@ from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.core.wording import counted, number
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, draws, number_of
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 PENALTY = 1.0  # alpha
 RESAMPLES = 1000
 
 
-@dataclass(frozen=True)
-class Coefficient:
-    """The share of a name of a factor in the gain, with its standard error; NaN for a name in fewer than 3 clusters."""
-
-    factor: str
-    name: str
-    coefficient: float
-    error: float
-
-
-@dataclass(frozen=True)
-class FitRow(Coefficient):
-    """One row of ridge.parquet: a coefficient, and what is of the whole fit."""
-
-    intercept: float
-    r2: float
-    n: int
-    clusters: int
-    alpha: float
-
-
-@dataclass(frozen=True)
-class GainFit:
-    """gain = intercept + one coefficient per name of each factor, over the n settings with a gain.
+def compute(given: Given) -> dict[str, Any]:
+    """gain = intercept + one coefficient per name of each factor, over the n settings with a gain; NaN without one.
 
     Least squares with the penalty alpha * sum(coefficient**2); the intercept is not penalised. That is scikit-learn's
     Ridge(alpha=1) on columns of 0 and 1. Columns of a factor add up to 1, and language pairs belong to data sets:
     a coefficient is a share of the gain among many such splits, not an effect.
-    r2: share of the gains' variance explained; clusters: how many there are. coefficients: largest first, by name,
-    factor:name where two factors share a name; standard_errors: of these, by a bootstrap of clusters, data set x
-    language pair, over the resamples that hold the name.
+    ridge: the fit. r2: share of the gains' variance explained; clusters: how many there are. coefficients: largest
+    first, by name, factor:name if two factors share a name; standard_errors: of these, by a bootstrap of clusters,
+    data set x language pair, over the resamples that hold the name; NaN for a name in fewer than 3 clusters.
+    ridge_coefficients: the same as rows.
     """
+    import pandas as pd
 
-    alpha: float
-    intercept: float
-    n: int
-    r2: float
-    clusters: int
-    coefficients: Mapping[str, float]
-    standard_errors: Mapping[str, float]
-
-
-@dataclass(frozen=True)
-class Regression:
-    """ridge: the fit; ridge_coefficients: its coefficients as rows."""
-
-    ridge: GainFit
-    ridge_coefficients: Sequence[Coefficient]
-    points: str
-
-
-def compute(given: Given) -> Regression:
-    """The fit of the gains at the points of the explainers; undefined without one."""
-    settings = [row for row in given.ask(real_gains) if not math.isnan(row.gain)]
-    y = np.array([row.gain for row in settings])
-    names: list[tuple[str, str]] = []
-    columns = []
-    for factor in FACTORS:
-        levels = [getattr(row.setting, factor) for row in settings]
-        for name in sorted(set(levels)):
-            names.append((factor, name))
-            columns.append([level == name for level in levels])
-    clusters = codes([row.setting.cluster for row in settings])
+    settings = given.ask(real_gains)
+    settings = settings[settings["gain"].notna()]
+    y = settings["gain"].to_numpy(np.float64)
+    clusters = codes(settings["cluster"].to_list())
     intercept = math.nan
     r2 = math.nan
-    rows: list[Coefficient] = []
-    if settings:
+    rows = pd.DataFrame(columns=["factor", "name", "coefficient", "error"])
+    if len(settings):
+        names = pd.get_dummies(settings[[*FACTORS]], prefix_sep=":", dtype=np.float64)
         # Laid out by rows: sums in another order differ in their last digits.
-        x = np.array(columns, dtype=np.float64).T.copy()
-        once = np.ones(len(y))
-        beta, intercept = ridge(x, y, once)
+        x = np.ascontiguousarray(names.to_numpy())
+        beta, intercept = ridge(x, y, np.ones(len(y)))
         deviations = y - y.mean()
         residuals = y - intercept - x @ beta
         around = float((deviations**2).sum())
@@ -102,61 +58,49 @@ def compute(given: Given) -> Regression:
         # Equal gains have no variance to explain.
         if around > 0:
             r2 = 1 - left / around
-        errors = cluster_errors(x, y, clusters, given.seed)
-        numbers = zip(beta.tolist(), errors.tolist(), strict=True)
-        for (factor, name), (coefficient, error) in zip(names, numbers, strict=True):
-            rows.append(Coefficient(factor, name, coefficient, error))
-        rows.sort(key=lambda row: (-row.coefficient, row.factor, row.name))
+        rows = names.columns.to_series().str.split(":", n=1, expand=True).set_axis(["factor", "name"], axis=1)
+        rows = rows.assign(coefficient=beta, error=cluster_errors(x, y, clusters, given.seed))
+        rows = rows.sort_values(["coefficient", "factor", "name"], ascending=[False, True, True], ignore_index=True)
     # A metric and an explainer may have one name, such as "random".
-    known = Counter(row.name for row in rows)
-    coefficients = {}
-    standard_errors = {}
-    for row in rows:
-        key = row.name
-        if known[key] > 1:
-            key = f"{row.factor}:{row.name}"
-        coefficients[key] = row.coefficient
-        standard_errors[key] = row.error
-    fit = GainFit(
-        alpha=PENALTY,
-        intercept=intercept,
-        n=len(y),
-        r2=r2,
-        clusters=number_of(clusters),
-        coefficients=coefficients,
-        standard_errors=standard_errors,
-    )
-    return Regression(fit, rows, points_in_words(given.ask(chosen_points)))
+    is_shared = rows["name"].duplicated(keep=False)
+    keys = rows["name"].mask(is_shared, rows["factor"] + ":" + rows["name"])
+    fit = {
+        "alpha": PENALTY,
+        "intercept": intercept,
+        "n": len(y),
+        "r2": r2,
+        "clusters": number_of(clusters),
+        "coefficients": dict(zip(keys, rows["coefficient"].tolist(), strict=True)),
+        "standard_errors": dict(zip(keys, rows["error"].tolist(), strict=True)),
+    }
+    points = points_in_words(given.ask(chosen_points))
+    return {"ridge": fit, "ridge_coefficients": rows, "points": points}
 
 
-def tables(result: Regression) -> Iterator[Table]:
+def tables(result: Mapping[str, Any]) -> Iterator[Table]:
     """All coefficients."""
-    fit = result.ridge
-    if not result.ridge_coefficients:
+    fit = result["ridge"]
+    rows = result["ridge_coefficients"]
+    if rows.empty:
         return
     columns = ("factor", "name", Column("coefficient", form="+.5f"), Column("error", "standard error", ".5f"))
     note = (
-        f"Ridge regression, alpha {fit.alpha:g}, of the gain at the fixed points of {counted(fit.n, 'setting')}; "
-        f"intercept {number(fit.intercept, '+.5f')}, R² {number(fit.r2, '.5f')}. "
+        f"Ridge regression, alpha {fit['alpha']:g}, of the gain at the fixed points of {counted(fit['n'], 'setting')}; "
+        f"intercept {number(fit['intercept'], '+.5f')}, R² {number(fit['r2'], '.5f')}. "
         "The factors are not independent: a coefficient is not an effect. Standard errors: bootstrap of "
-        f"{fit.clusters} language pairs; n/a for a name in fewer than 3 of them."
+        f"{fit['clusters']} language pairs; n/a for a name in fewer than 3 of them."
     )
     title = "What goes with a larger or smaller gain"
-    notes = (note, result.points)
-    yield Table.of("ridge_coefficients", title, result.ridge_coefficients, columns, notes, names=2)
+    notes = (note, result["points"])
+    yield Table.of("ridge_coefficients", title, rows, columns, notes, names=2)
 
 
-def fit_rows(given: Given) -> list[FitRow]:
-    """The fit as one table, largest coefficient first; no rows where nothing was fitted."""
+def fit_rows(given: Given) -> pd.DataFrame:
+    """ridge.parquet: the coefficients, largest first, and what is of the whole fit; no rows if nothing was fitted."""
     result = given.ask(compute)
-    fit = result.ridge
-    rows = []
-    for coefficient in result.ridge_coefficients:
-        row = FitRow(
-            **vars(coefficient), intercept=fit.intercept, r2=fit.r2, n=fit.n, clusters=fit.clusters, alpha=fit.alpha
-        )
-        rows.append(row)
-    return rows
+    fit = {name: result["ridge"][name] for name in ("intercept", "r2", "n", "clusters", "alpha")}
+    rows: pd.DataFrame = result["ridge_coefficients"]
+    return rows.assign(**fit)
 
 
 def ridge(x: Floats, y: Floats, weights: Floats) -> tuple[Floats, float]:

@@ -9,14 +9,15 @@ table, which has no segments, cannot tell what different data sets share. It ans
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
-from bmx_grid.analysis.base import FACTORS, Column, Given, Table, rows_by, with_keys
-from bmx_grid.analysis.gain_summaries import CLUSTERED, Gain, Summary, summarise
-from bmx_grid.analysis.gains import gains_of
+from bmx_grid.analysis.base import FACTORS, Column, Given, Table, each_group
+from bmx_grid.analysis.gains import CLUSTERED, gains_of, stacked, summarise
 from bmx_grid.analysis.points import best_of_all, medians
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LEFT_OUT = FACTORS[:3]
 OF_TRANSFER = (
@@ -29,84 +30,61 @@ WHY = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Transfer(Summary):
-    """The summary of gains in transfer, and of the same settings in-sample.
-
-    optimism: in-sample mean gain minus mean gain in transfer: what judging where one selected hides.
-    """
-
-    in_sample_better: int
-    in_sample_mean_gain: float
-    in_sample_mean_low: float
-    in_sample_mean_high: float
-    optimism: float
-
-
-@dataclass(frozen=True)
-class LeftOut:
-    """leave_one_out: by factor, of which it has several names, and explainer what points of the others gain."""
-
-    leave_one_out: Mapping[str, Mapping[str, Transfer]]
-
-
-def moved_gains(given: Given, factor: str) -> list[tuple[Gain, Gain]]:
-    """Of the settings that are not controls the gain in transfer, and in-sample.
+def moved_gains(given: Given, factor: str) -> pd.DataFrame:
+    """Of the settings that are not controls (GAIN_COLUMNS) the gain in transfer, and in_sample.
 
     In transfer: at the medians of the best points of the other names of the factor; in-sample: at those of all.
     """
     real = given.real
-    best = [row for row in given.ask(best_of_all) if not row.control]
-    gains_without = {}
+    best = given.ask(best_of_all)
+    best = best[~best["control"]]
+    moved = gains_of(real, medians(best))
+    moved["in_sample"] = moved["gain"]
     for name in real.factor_levels(factor):
-        of_others = [row for row in best if getattr(row, factor) != name]
-        gains_without[name] = gains_of(real, medians(of_others))
-    moved = []
-    for place, setting in enumerate(real.settings):
-        gains = gains_without[getattr(setting, factor)]
-        moved.append(gains[place])
-    in_sample = gains_of(real, medians(best))
-    return list(zip(moved, in_sample, strict=True))
+        gains = gains_of(real, medians(best[best[factor] != name]))
+        moved["gain"] = moved["gain"].mask(moved[factor] == name, gains["gain"])
+    return moved
 
 
-def compute(given: Given) -> LeftOut:
-    """The gains of points that were chosen on other data sets, language pairs and metrics."""
-    leave_one_out: dict[str, dict[str, Transfer]] = {}
+def compute(given: Given) -> dict[str, pd.DataFrame]:
+    """leave_one_out: by factor, of which it has several names, and explainer what points of the others gain.
+
+    A summary of the gains in transfer, and of those of the same settings in-sample. optimism: in-sample mean gain minus
+    mean gain in transfer: what judging where one selected hides.
+    """
+    import pandas as pd
+
+    leave_one_out = {}
     for factor in LEFT_OUT:
-        by_explainer = rows_by(moved_gains(given, factor), lambda both: both[0].setting.explainer)
-        for explainer, pairs in sorted(by_explainer.items()):
-            names = {getattr(moved.setting, factor) for moved, _ in pairs}
+        rows = {}
+        for explainer, gains in each_group(moved_gains(given, factor), "explainer", sort=True):
             # With one name there is nothing to transfer from.
-            if len(names) > 1:
-                leave_one_out.setdefault(factor, {})[explainer] = _transfer(pairs, given.seed)
-    return LeftOut(leave_one_out)
+            if gains[factor].nunique() > 1:
+                rows[explainer] = _transfer(gains, given.seed)
+        leave_one_out[factor] = pd.DataFrame.from_dict(rows, orient="index").rename_axis("explainer")
+    return {"leave_one_out": stacked(leave_one_out, "factor")}
 
 
-def _transfer(pairs: Sequence[tuple[Gain, Gain]], seed: int) -> Transfer:
-    """Settings are judged where both gains are defined; the others are counted as undefined."""
-    of_transfer = []
-    in_sample = []
-    for transferred, there in pairs:
-        # One undefined gain takes out the other: the optimism compares the same settings.
-        undefined = math.isnan(transferred.gain + there.gain)
-        of_transfer.append(transferred._replace(gain=math.nan) if undefined else transferred)
-        in_sample.append(there._replace(gain=math.nan) if undefined else there)
-    moved = summarise(of_transfer, seed)
-    inside = summarise(in_sample, seed)
-    return Transfer(
-        **vars(moved),
-        in_sample_better=inside.better,
-        in_sample_mean_gain=inside.mean_gain,
-        in_sample_mean_low=inside.mean_low,
-        in_sample_mean_high=inside.mean_high,
-        optimism=inside.mean_gain - moved.mean_gain,
-    )
+def _transfer(gains: pd.DataFrame, seed: int) -> dict[str, Any]:
+    """Settings are judged if both gains are defined; the others are counted as undefined."""
+    # One undefined gain takes out the other: the optimism compares the same settings.
+    undefined = gains["gain"].isna() | gains["in_sample"].isna()
+    moved = summarise(gains.assign(gain=gains["gain"].mask(undefined)), seed)
+    inside = summarise(gains.assign(gain=gains["in_sample"].mask(undefined)), seed)
+    return {
+        **moved,
+        "in_sample_better": inside["better"],
+        "in_sample_mean_gain": inside["mean_gain"],
+        "in_sample_mean_low": inside["mean_low"],
+        "in_sample_mean_high": inside["mean_high"],
+        "optimism": inside["mean_gain"] - moved["mean_gain"],
+    }
 
 
-def tables(result: LeftOut) -> Iterator[Table]:
+def tables(result: Mapping[str, pd.DataFrame]) -> Iterator[Table]:
     """In-sample and transferred gains with the optimism between them."""
-    rows = with_keys(result.leave_one_out, "factor", "explainer")
-    if not rows:
+    rows = result["leave_one_out"].reset_index()
+    if rows.empty:
         return
     columns = (
         Column("factor", "left out"),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bmx_grid.analysis.base import Given, SettingKey, first_by, highest_first
+from bmx_grid.analysis.base import Given, SettingKey, each_row, first_by, highest_first
 from bmx_grid.analysis.points import in_sample_on
 from bmx_grid.core.wording import named, written
 from bmx_grid.datasets.segments import NO_PAIR
@@ -120,7 +120,7 @@ def _chosen_on(given: Given, verdict: Verdict) -> str:
 def _repeat_deviations(given: Given) -> dict[str, float]:
     """The largest deviation of each judge that scored repeatedly, by metric."""
     deviations: dict[str, float] = {}
-    for setting in given.settings:
+    for setting in each_row(given.settings):
         deviation = setting.repeat_deviation
         if math.isfinite(deviation):
             deviations[setting.metric] = max(deviation, deviations.get(setting.metric, 0.0))

@@ -15,6 +15,7 @@ from bmx_grid.datasets.segments import NO_PAIR
 from bmx_grid.evaluations.segment_level import PDP
 from bmx_grid.evaluations.verdicts import legend
 from bmx_grid.measures.correlation import FEWEST, Coefficient
+from bmx_grid.measures.paired_tests import Alternative
 from bmx_grid.report.table import as_text
 
 if TYPE_CHECKING:
@@ -38,6 +39,11 @@ SWAPPED = {
     "perm_inputs": "clusters of segments",
     "perm_systems": "whole systems",
     "perm_both": "clusters of segments and systems",
+}
+SIDES = {
+    "two-sided": "two-sided",
+    "greater": "one-sided, that the metric named first is better",
+    "less": "one-sided, that the metric named first is worse",
 }
 # How people agree with a metric, beside correlations.
 AGREEMENT = {
@@ -63,6 +69,7 @@ class Compared:
     verdicts: of every two metrics the better one over the other: gain, partial correlation given the other's score and
     the numbers of words, and a verdict as of a boost; none at system level and with a grouping. Without numbers of
     words the partial correlation is NaN, and nothing helps.
+    alternative, confidence: of the tests; one-sided tests have the metric named first in front.
     columns: role -> columns that play it. n_clusters: of segments. has_lengths: whether numbers of words are known.
     """
 
@@ -77,6 +84,8 @@ class Compared:
     columns: Roles
     n_clusters: int
     has_lengths: bool
+    alternative: Alternative
+    confidence: float
 
     def tables(self) -> list[Table]:
         """What `summary` and `bmx-grid compare` print: correlations, best first, differences and verdicts."""
@@ -135,8 +144,8 @@ class Compared:
         ]
         swapped = SWAPPED[self.tests["test"].iloc[0]]
         note = (
-            f"p: two-sided, by swapping {swapped} between the metrics; p holm: "
-            f"adjusted for all these tests. \u2020: at most {ALPHA:g}."
+            f"Low, high: {100 * self.confidence:g} % interval. p: {SIDES[self.alternative]}, by swapping {swapped} "
+            f"between the metrics; p holm: adjusted for all these tests. \u2020: at most {ALPHA:g}."
         )
         title = self._titled(f"Differences in {self.statistic} between metrics")
         marked = self.tests.assign(is_marked=self.tests["p_holm"] <= ALPHA)

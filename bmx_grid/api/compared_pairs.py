@@ -22,7 +22,7 @@ from bmx_grid.measures.correlations_of_resamples import Unit
 from bmx_grid.measures.grouped import within_groups
 from bmx_grid.measures.kernel_ridge import scattered
 from bmx_grid.measures.multiple_tests import benjamini_hochberg, holm, seed_of_repeats, select_repeats
-from bmx_grid.measures.paired_tests import Comparison, compare_sums
+from bmx_grid.measures.paired_tests import Alternative, Comparison, compare_sums
 from bmx_grid.measures.paired_tests import compare as compare_correlations
 from bmx_grid.measures.resampling import number_of
 from bmx_grid.measures.system_tests import compare_systems
@@ -36,7 +36,7 @@ TEST_ESTIMATES = ("difference", "low", "high", "p", "n", "clusters")
 TEST_COLUMNS = (
     *("language_pair", "compared", "against", "grouping", "statistic"),
     *TEST_ESTIMATES,
-    *("test", "level", "p_holm", "p_bh"),
+    *("test", "level", "p_holm", "p_bh", "alternative"),
 )
 # Of a family: those of tests.parquet without `explainer` and `point`.
 FAMILY_COLUMNS = (
@@ -55,6 +55,8 @@ class ComparisonOptions:
     resamples: int
     seed: int
     unit: Unit
+    alternative: Alternative
+    confidence: float
 
     @property
     def draws(self) -> dict[str, Any]:
@@ -62,11 +64,14 @@ class ComparisonOptions:
         return {"resamples": self.resamples, "seed": self.seed}
 
     @property
+    def is_two_sided(self) -> bool:
+        """Whether tests ask no more than whether two metrics differ: one side is that of the metric named first."""
+        return self.alternative == "two-sided"
+
+    @property
     def is_family(self) -> bool:
-        """Whether tests are those of a sweep: of all segments, or of whole systems."""
-        if self.level == "system":
-            return self.unit == "systems"
-        return self.by == "none"
+        """Whether tests are those of a sweep: of systems, or of all segments."""
+        return self.level == "system" or self.by == "none"
 
     @property
     def test(self) -> str:
@@ -95,7 +100,8 @@ def metric_pairs(settings: Sequence[ScoredColumn]) -> Iterator[tuple[ScoredColum
 def compare_pair(left: ScoredColumn, right: ScoredColumn, options: ComparisonOptions, **draws: Any) -> Comparison:
     """The difference of two metrics at this level and grouping, on the segments that both scored."""
     statistic = options.statistic
-    if options.level == "system" and options.is_family:
+    draws |= {"alternative": options.alternative, "confidence": options.confidence}
+    if options.level == "system" and options.unit == "systems":
         human_name = left.segments.judgements.primary_of_systems
         systems = SystemLevel(left, BASE, human_name)
         other = SystemLevel(right, BASE, human_name)
@@ -106,7 +112,7 @@ def compare_pair(left: ScoredColumn, right: ScoredColumn, options: ComparisonOpt
     x = left.scores.base_scores
     y = right.scores.base_scores
     clusters = segment_codes.clusters
-    if options.is_family:
+    if options.level == "segment" and options.by == "none":
         return compare_correlations(x, y, human, clusters, statistic=statistic, **draws)
     # Segments without a system are in no group.
     x = np.where(segment_codes.named, x, np.nan)
@@ -123,8 +129,10 @@ def compare_pair(left: ScoredColumn, right: ScoredColumn, options: ComparisonOpt
 
 
 def tests_of_pairs(pairs: Pairs, comparisons: Sequence[Comparison], options: ComparisonOptions) -> pd.DataFrame:
-    """A row per two metrics with corrected p values, the better metric in front: no difference is below 0.
+    """A row per two metrics with corrected p values.
 
+    Two-sided tests have the better metric in front: no difference is below 0. Those of one side have the metric that
+    was named first.
     All tests of a family are one, over all language pairs: without those that are undefined, and with more resamples if
     it is a large one (`select_repeats`).
     """
@@ -138,7 +146,8 @@ def tests_of_pairs(pairs: Pairs, comparisons: Sequence[Comparison], options: Com
         row: dict[str, Any] = {"language_pair": left.segments.language_pair, "metric": left.metric_name}
         row |= {"compared": left.metric_name, "against": right.metric_name}
         row |= {"level": options.level, "grouping": "none" if options.is_family else options.by}
-        row |= {"statistic": options.statistic, "test": options.test, "alternative": "two-sided", **options.draws}
+        row |= {"statistic": options.statistic, "test": options.test}
+        row |= {"alternative": options.alternative, **options.draws}
         for name in TEST_ESTIMATES:
             row[name] = getattr(comparison, name)
         rows.append(row)
@@ -150,10 +159,12 @@ def tests_of_pairs(pairs: Pairs, comparisons: Sequence[Comparison], options: Com
     size = counted(int(p.notna().sum()), "comparison")
     family = f"{options.level}: metric against metric, {options.statistic}, {options.test}: {size}"
     tests = tests.assign(p_holm=holm(p), p_bh=benjamini_hochberg(p), family=family)
-    if not options.is_family:
-        return _better_first(tests[[*TEST_COLUMNS]])
-    # As in tests.parquet of a sweep, numbers of all kinds are floats.
-    return _better_first(tests.astype(dict.fromkeys((*TEST_ESTIMATES, "resamples", "seed"), np.float64)))
+    if options.is_family:
+        # As in tests.parquet of a sweep, numbers of all kinds are floats.
+        tests = tests.astype(dict.fromkeys((*TEST_ESTIMATES, "resamples", "seed"), np.float64))
+    else:
+        tests = tests[[*TEST_COLUMNS]]
+    return _better_first(tests) if options.is_two_sided else tests
 
 
 def _repeat_tests(rows: Sequence[dict[str, Any]], pairs: Pairs, options: ComparisonOptions) -> None:

@@ -44,7 +44,8 @@ from bmx_grid.evaluations.segment_level import CORRELATIONS, segment_correlation
 from bmx_grid.evaluations.significance import ALONE
 from bmx_grid.measures.correlation import Coefficient
 from bmx_grid.measures.correlations_of_resamples import Unit
-from bmx_grid.measures.resampling import bundled, codes, number_of
+from bmx_grid.measures.paired_tests import Alternative
+from bmx_grid.measures.resampling import CONFIDENCE, bundled, codes, number_of
 from bmx_grid.words.attributions import AttributionSet
 from bmx_grid.words.perturbation import Role
 from bmx_grid.words.segmentation import log_words
@@ -72,6 +73,8 @@ def compare(
     lengths: str | Sequence[str] = (),
     decimal: Decimal = ".",
     unit: Unit | None = None,
+    alternative: Alternative = "two-sided",
+    confidence: float = CONFIDENCE,
 ) -> Compared:
     """Which metric correlates best with human judgements: correlations, intervals and tests of columns of scores.
 
@@ -95,25 +98,37 @@ def compare(
         lengths: columns of numbers of words, in place of those of the texts, that a verdict controls for. unit: what
         tests at system level swap between the metrics, and their intervals draw: "systems" (the default), or "inputs"
         (clusters of segments) or "both", with systems' scores made anew each time; Deutsch and others (2021) recommend
-        "both".
+        "both". alternative: what p speaks of: that two metrics differ, or that the one named first is better
+        ("greater") or worse ("less"). confidence: of the intervals of differences, 0.9 for 90 %.
     Raises ConfigError for unknown columns, DataError for values that are not scores.
     """
-    options = _checked_options(by, level, statistic, unit, resamples, seed)
+    options = _checked_options(by, level, statistic, unit, resamples, seed, alternative, confidence)
     table, kind = (frame, PANDAS) if isinstance(frame, TableFile) else frame_table(frame)
     needed = NEEDED[level if level == "system" else by]
     roles, settings = _read(table, metrics, human, lengths, columns, language_pair, decimal, needed)
+    if not options.is_two_sided:
+        settings = _as_named(settings, listed("metrics", metrics))
     pairs = list(metric_pairs(settings))
     differences = [compare_pair(*pair, options, **options.draws) for pair in pairs]
     tests = tests_of_pairs(pairs, differences, options)
     frames = (_correlations(settings, options), tests, verdicts_of_pairs(pairs, differences, options))
     n_clusters = len(set().union(*(setting.clusters for setting in settings)))
     has_lengths = all(setting.log_words is not None for setting in settings)
-    compared = Compared(*frames, level, by, statistic, options.resamples, options.seed, roles, n_clusters, has_lengths)
+    how = (level, by, statistic, options.resamples, options.seed)
+    read = (roles, n_clusters, has_lengths)
+    compared = Compared(*frames, *how, *read, options.alternative, options.confidence)
     return compared.of_kind(kind)
 
 
 def _checked_options(
-    by: Grouping, level: Level, statistic: Coefficient, unit: Unit | None, resamples: int, seed: int
+    by: Grouping,
+    level: Level,
+    statistic: Coefficient,
+    unit: Unit | None,
+    resamples: int,
+    seed: int,
+    alternative: Alternative,
+    confidence: float,
 ) -> ComparisonOptions:
     """The arguments of `compare` of these names. Raises ConfigError."""
     convert(by, Grouping, "by")
@@ -123,8 +138,17 @@ def _checked_options(
         convert(unit, Unit, "unit")
         if level != "system":
             raise ConfigError(f"unit: {unit!r} is of tests at system level. Add level='system', or leave unit out.")
+    convert(alternative, Alternative, "alternative")
+    if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0 < confidence < 1:
+        raise ConfigError(f"confidence: expected a number between 0 and 1, got {confidence!r}. Write 0.9 for 90 %.")
     resamples, seed = drawn(resamples, seed, FEWEST_RESAMPLES)
-    return ComparisonOptions(by, level, statistic, resamples, seed, unit or "systems")
+    return ComparisonOptions(by, level, statistic, resamples, seed, unit or "systems", alternative, float(confidence))
+
+
+def _as_named(settings: Sequence[ScoredColumn], names: Sequence[str]) -> list[ScoredColumn]:
+    """Settings in the order of the metrics' names, those of a language pair one after the other."""
+    pairs = list(dict.fromkeys(setting.pair for setting in settings))
+    return sorted(settings, key=lambda setting: (pairs.index(setting.pair), names.index(setting.metric_name)))
 
 
 def _correlations(settings: Sequence[ScoredColumn], options: ComparisonOptions) -> pd.DataFrame:

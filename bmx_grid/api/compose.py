@@ -37,7 +37,7 @@ PATH_WITH_EQUALS = re.compile(r"[\w./~+-][\w./~+ -]*=[\w./~+= -]*")
 # Values that a shell passes on as they are.
 PLAIN_LIST = re.compile(r"[\w.,:/+-]*")
 TEXTS = ("name", "data_dir", "cache_dir", "output_dir")  # keys whose values are texts, whatever they look like
-MISSING = "???"
+MISSING = "???"  # as OmegaConf writes a value that is still to be given
 # What OmegaConf says of a reference to a key that is not there.
 ABSENT_KEY = re.compile(r"Interpolation key '(?P<key>(?P<group>\w+)\.(?P<name>[^.']+)[^']*)' not found")
 
@@ -65,11 +65,14 @@ def composed(
     further = dict(values or {})
     tree = _by_hydra(overrides, place, further)
     _check(tree, place)
-    _check_missing(tree, "")
+    for key, value in _leaves(tree, "", lists=True):
+        if value == MISSING:
+            raise ConfigError(f"{key}: {MISSING} stands for a value that is missing; write {key}=VALUE.")
     config = _resolved(tree)
     keys_of_user = set[str]()
     for key, value in [*_values(overrides), *further.items()]:
-        keys_of_user.update(_leaves(key, value))
+        # Mappings of the command line are merged into those of files.
+        keys_of_user.update(leaf for leaf, _ in _leaves(value, key))
     check_keys_of_files(config, _with_copies(keys_of_user, tree))
     return config
 
@@ -111,13 +114,14 @@ def _values(overrides: Sequence[Override]) -> list[tuple[str, Any]]:
     return [(override.key_or_group, override.value()) for override in overrides]
 
 
-def _leaves(key: str, value: Any) -> Iterator[str]:
-    """The keys of the plain values in a value: mappings of the command line are merged into those of files."""
-    if isinstance(value, Mapping):
-        for name, inner in value.items():
-            yield from _leaves(f"{key}.{name}", inner)
+def _leaves(node: Any, key: str, *, lists: bool = False) -> Iterator[tuple[str, Any]]:
+    """The keys and the plain values in a value; lists: of lists, too, else these are values."""
+    if isinstance(node, Mapping) or (lists and isinstance(node, list)):
+        items = node.items() if isinstance(node, Mapping) else enumerate(node)
+        for name, inner in items:
+            yield from _leaves(inner, f"{key}.{name}" if key else str(name), lists=lists)
     else:
-        yield key
+        yield key, node
 
 
 def _with_copies(keys: set[str], tree: Mapping[str, Any]) -> set[str]:
@@ -126,20 +130,14 @@ def _with_copies(keys: set[str], tree: Mapping[str, Any]) -> set[str]:
     tree: ${…} as it is written.
     """
     all_keys = set(keys)
-    for place_of_copy, reference in _references(tree, ""):
+    for place_of_copy, value in _leaves(tree, ""):
+        if not isinstance(value, str) or not KEY_REFERENCE.fullmatch(value):
+            continue
+        reference = value.removeprefix("${").removesuffix("}")
         for key in keys:
             if key.startswith(f"{reference}."):
                 all_keys.add(place_of_copy + key.removeprefix(reference))
     return all_keys
-
-
-def _references(node: Any, key: str) -> Iterator[tuple[str, str]]:
-    """Where a tree refers to another key with nothing beside, and to which."""
-    if isinstance(node, Mapping):
-        for name, value in node.items():
-            yield from _references(value, f"{key}.{name}" if key else str(name))
-    elif isinstance(node, str) and KEY_REFERENCE.fullmatch(node):
-        yield key, node.removeprefix("${").removesuffix("}")
 
 
 def parse(line: str) -> Override:
@@ -325,16 +323,6 @@ def _check_keys(node: Mapping[str, Any], known: Any, above: str, kind: str = "ke
     for key in node:
         if key not in known:
             raise ConfigError(f"{above}{key}: {unknown(kind, str(key), known)}")
-
-
-def _check_missing(node: Any, key: str) -> None:
-    """Raise ConfigError for a value that is still to be given: OmegaConf writes it as ???."""
-    if isinstance(node, Mapping | list):
-        items = node.items() if isinstance(node, Mapping) else enumerate(node)
-        for name, value in items:
-            _check_missing(value, f"{key}.{name}" if key else str(name))
-    elif node == MISSING:
-        raise ConfigError(f"{key}: {MISSING} stands for a value that is missing; write {key}=VALUE.")
 
 
 def _resolved(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,6 @@ import functools
 import html
 import io
 import itertools
-import math
 import shutil
 import tempfile
 import weakref
@@ -363,21 +362,16 @@ class Run:
 
     def _gains(self) -> tuple[pd.DataFrame, dict[str, str]]:
         """The table of settings with the gains at the fixed points, and the headers of its columns that are shown."""
-        import pandas as pd
-
+        from bmx_grid.analysis.base import each_row
         from bmx_grid.analysis.declared_gains import declared_points
         from bmx_grid.analysis.points import point_name
         from bmx_grid.evaluations.boost_evidence import PUBLISHED
 
-        rows = [row for row in self.analysis.ask(declared_points) if row.point == PUBLISHED]
-        tested = []
-        for row in rows:
-            if not math.isnan(row.low):
-                tested.append((*row.setting, row.gain, row.low, row.high))
-        factors = list(FACTORS)
-        gains = pd.DataFrame(tested, columns=[*factors, "gain", "low", "high"])
-        frame = self._frame("settings").merge(gains, on=factors, how="left")
-        points = {point_name(row.explainer, row.w, row.p) for row in rows}
+        rows = self.analysis.ask(declared_points)
+        rows = rows[rows["point"] == PUBLISHED]
+        tested = rows.loc[rows["low"].notna(), [*FACTORS, "gain", "low", "high"]]
+        frame = self._frame("settings").merge(tested, on=[*FACTORS], how="left")
+        points = {point_name(row.explainer, row.w, row.p) for row in each_row(rows)}
         point = points.pop() if len(points) == 1 else "the fixed point"
         columns = {"n_used": "segments", "baseline": "metric alone", "gain": f"gain at {point}"}
         columns |= {"low": "low", "high": "high", "best": "in-sample best"}

@@ -292,9 +292,12 @@ def _track(
 ) -> None:
     """Hand the tracker the verdict on each setting, and what is known of the whole sweep."""
 
-    results = {result.names: result for result in ran.results}
-    for row in of_settings(Given(tables)):
-        sweep.tracker.judge(results[row.setting_names], row.verdict, row.gain)
+    # Some verdicts are on several settings together.
+    verdicts = {row.setting_names: row for row in of_settings(Given(tables))}
+    for result in ran.results:
+        if result.names in verdicts:
+            row = verdicts[result.names]
+            sweep.tracker.judge(result, row.verdict, row.gain)
     note = f"{counted(len(ran.results), 'setting')}, {len(ran.failed)} failed."
     of_sweep = {"settings": float(len(ran.results)), "settings failed": float(len(ran.failed))}
     # Metrics alone have no gains, and no answer.

@@ -34,7 +34,7 @@ LANGUAGE_NAMES = {"en": "English"}
 
 def check_metric(metric: Metric) -> None:
     """Raise ComponentError where what a metric says of itself is not of the kind that `Metric` asks for."""
-    _check_identity(metric)
+    _check_identity(metric, "higher_is_better", "reads_all_references", "may_be_undefined")
     reads = metric.reads
     is_ordered = isinstance(reads, tuple) and reads == tuple(role for role in ROLES if role in reads)
     wanted = f"a tuple of {', '.join(ROLES)}, in this order and with the hypothesis"
@@ -47,20 +47,12 @@ def check_metric(metric: Metric) -> None:
         if not is_right:
             name = type(metric).__name__
             raise ComponentError(f"{name}.known_languages: expected a frozenset or None, got {shown(languages)}.")
-    _check_flags(metric, "higher_is_better", "reads_all_references", "may_be_undefined")
 
 
 def check_explainer(explainer: Explainer) -> None:
     """Raise ComponentError where what an explainer says of itself is not of the kind that `Explainer` asks for."""
-    _check_identity(explainer)
-    _check_flags(explainer, "stochastic", "writes_texts")
+    _check_identity(explainer, "stochastic", "writes_texts")
     _check(explainer, "of_metric", "a name or None", is_right=isinstance(explainer.of_metric, str | None))
-
-
-def _check_flags(component: Metric | Explainer, *names: str) -> None:
-    for name in names:
-        is_flag = isinstance(getattr(component, name), bool)
-        _check(component, name, "True or False", is_right=is_flag)
 
 
 def _check(component: Metric | Explainer, name: str, wanted: str, *, is_right: bool) -> None:
@@ -69,8 +61,11 @@ def _check(component: Metric | Explainer, name: str, wanted: str, *, is_right: b
         raise ComponentError(f"{type(component).__name__}.{name}: expected {wanted}, got {value}.")
 
 
-def _check_identity(component: Metric | Explainer) -> None:
-    """Raise ComponentError where a component's signature is no line of text, or its fingerprints are not JSON."""
+def _check_identity(component: Metric | Explainer, *flags: str) -> None:
+    """Raise ComponentError unless the signature is a line of text, fingerprints are JSON, and flags are booleans."""
+    for name in flags:
+        is_flag = isinstance(getattr(component, name), bool)
+        _check(component, name, "True or False", is_right=is_flag)
     signature = component.signature
     # a line feed is not printable
     is_line = isinstance(signature, str) and bool(signature) and signature.isprintable()

@@ -189,7 +189,7 @@ def _summary(analysis: Analysis) -> str:
     if not len(table):
         read = [f"{table.origin}: {counted(len(analysis.settings), 'setting')} without a grid"]
     read += [f"left out: {name}" for name in table.left_out]
-    counts = analysis.ask(headline.compute).headline
+    counts = analysis.ask(headline.compute)["headline"]
     signed = analysis.ask(signature)
     answer = headline.answer(analysis)
     parts = [sentences(read), sentences(answer), sentences(counts)]

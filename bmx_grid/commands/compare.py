@@ -16,7 +16,8 @@ exit status: 0 done; 2 a mistake in the command or its table.
 
 examples:
   bmx-grid compare scores.tsv --metrics comet chrf --human mqm --by item
-  bmx-grid compare scores.tsv --metrics comet chrf --level system --json
+  bmx-grid compare scores.tsv --metrics comet chrf --level system --unit both
+  bmx-grid compare scores.tsv --metrics comet chrf --alternative greater --json
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ from bmx_grid.datasets.table_file import Reading
 from bmx_grid.datasets.tables import open_table
 from bmx_grid.measures.correlation import COEFFICIENTS
 from bmx_grid.measures.correlations_of_resamples import Unit
+from bmx_grid.measures.paired_tests import Alternative
+from bmx_grid.measures.resampling import CONFIDENCE
 from bmx_grid.report.terminal_lines import fitted, terminal_width
 
 
@@ -58,6 +61,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--statistic", choices=COEFFICIENTS, default="pearson", help=statistics)
     units = "what tests at system level swap, and intervals draw: whole systems (default), inputs (clusters), both"
     add("--unit", choices=get_args(Unit), help=units)
+    sides = "one-sided tests: that the metric named first is better (greater), or worse (less)"
+    add("--alternative", choices=get_args(Alternative), default="two-sided", help=sides)
+    add("--confidence", type=float, default=CONFIDENCE, help="of the intervals of differences (default: 0.95)")
     roles = f"columns whose names are not usual, by role: {', '.join(COLUMN_ROLES)}"
     add("--columns", nargs="+", default=[], metavar="ROLE=COLUMN", help=roles)
     add("--lengths", nargs="+", default=[], metavar="COLUMN", help="columns with numbers of words")

@@ -332,7 +332,9 @@ def convert(value: Any, hint: Any, where: str, seed: Any = SEED) -> Any:
         name = value if isinstance(value, str) else shown(value)
         raise ConfigError(f"{where}: {unknown('value', name, map(str, arguments))}")
     if hint in (Path, Place):
-        return _folder(value, hint, where)
+        # The address of an object store is a place, and no folder.
+        address = None if hint is Path else place(convert(value, str, where), where)
+        return folder_path(value, where) if address is None or isinstance(address, Path) else address
     if origin in (typing.Union, types.UnionType):
         return _convert_union(value, arguments, where)
     if origin is tuple and isinstance(value, list | tuple):
@@ -359,14 +361,6 @@ def convert(value: Any, hint: Any, where: str, seed: Any = SEED) -> Any:
     elif is_class and isinstance(value, hint) and (hint is bool or not is_flag):
         return value
     raise ConfigError(f"{where}: expected {_wanted(hint)}, got {shown(value)}.")
-
-
-def _folder(value: Any, hint: Any, where: str) -> Place:
-    """`value` as the path of a folder, or, where the hint is a place, as an address."""
-    found = place(convert(value, str, where), where)
-    if hint is Path or isinstance(found, Path):
-        return folder_path(value, where)
-    return found
 
 
 def _convert_union(value: Any, arguments: tuple[Any, ...], where: str) -> Any:

@@ -153,28 +153,20 @@ def joint_samples(pairs: Sequence[tuple[Rated, Contrasts]], resamples: int, seed
     of them. A pair without a defined contrast is left out of a mean, as a resample is in which a pair has none.
     """
     sizes = [len(rated.clusters) for rated, _ in pairs]
-    clusters_in_turn = np.concatenate([rated.clusters for rated, _ in pairs])
-    clusters_of_all = codes(clusters_in_turn)
-    ends = np.cumsum(sizes)
-    clusters_of_pairs = np.split(clusters_of_all, ends[:-1])
+    clusters_of_all = codes(np.concatenate([rated.clusters for rated, _ in pairs]))
     n_clusters = number_of(clusters_of_all)
     if n_clusters < FEWEST_CLUSTERS:
         return {}
-    # Blocks are as large as the largest pair allows: the same blocks, and so the same draws, in all.
-    widest = max(sizes)
     by_key: dict[Key, list[Floats]] = {}
-    for clusters, (_, differences) in zip(clusters_of_pairs, pairs, strict=True):
-        # The same seed in every pair: each draw is one draw of clusters, read in all of them.
-        draws = seeded_draws(n_clusters, resamples, seed, widest)
+    for clusters, (_, differences) in zip(np.split(clusters_of_all, np.cumsum(sizes)[:-1]), pairs, strict=True):
+        # The same seed, and blocks as large as the largest pair allows: each draw is read in all pairs.
+        draws = seeded_draws(n_clusters, resamples, seed, max(sizes))
         times: Iterator[Floats] = (drawn[clusters] for drawn in draws)
         defined = differences.values()
         for key, samples in differences.under(times).items():
             if math.isfinite(defined[key]):
                 by_key.setdefault(key, []).append(samples)
-    means = {}
-    for key, samples_of_pairs in by_key.items():
-        means[key] = np.mean(samples_of_pairs, axis=0)
-    return means
+    return {key: np.mean(samples_of_pairs, axis=0) for key, samples_of_pairs in by_key.items()}
 
 
 def over_scope(

@@ -83,14 +83,11 @@ def linked(
     or of its data set. Members of another origin choose, on their segments whose clusters are not shared, where the
     correlation of the metric is defined on these.
     """
-    labels_of_used = []
-    for member, labels_of_member in zip(members, labels, strict=True):
-        labels_of_all = np.asarray(labels_of_member, dtype=np.str_)
-        labels_of_used.append(labels_of_all[member.used])
+    named = zip(members, labels, strict=True)
+    used = [np.asarray(labels_of_all, dtype=np.str_)[member.used] for member, labels_of_all in named]
     # Coded together and split again, so that a shared cluster has one code in all members.
-    codes_of_all = codes(np.concatenate(labels_of_used))
-    ends = np.cumsum([len(used) for used in labels_of_used])
-    clusters = np.split(codes_of_all, ends[:-1])
+    ends = np.cumsum(list(map(len, used)))
+    clusters = np.split(codes(np.concatenate(used)), ends[:-1])
     joined = []
     for place, free in enumerate(free_of_each(labels)):
         choosing = {}
@@ -99,8 +96,7 @@ def linked(
                 continue
             chooser = members[other]
             rows = is_free[chooser.used]
-            correlation = correlate(kind, chooser.base[rows], chooser.human[rows])
-            if math.isfinite(correlation):
+            if math.isfinite(correlate(kind, chooser.base[rows], chooser.human[rows])):
                 choosing[other] = rows
         member = replace(members[place], clusters=clusters[place], choosing=choosing, held_out={})
         joined.append(member)
@@ -141,8 +137,8 @@ class Material:
 
     setting: Finished
     rated: Flags
-    features: Mapping[str, Floats] = field(default_factory=dict)
-    lacking: Mapping[str, str] = field(default_factory=dict)
+    features: Mapping[str, Floats]
+    lacking: Mapping[str, str]
 
     def segments_of(self, name: str) -> Flags:
         """bool[N] which rated segments a boost can be made on; all of them if it cannot be made."""
@@ -157,9 +153,20 @@ def material_of(setting: Finished, boosts: Boosts) -> Material:
     Raises DataError where a boost cannot be made of the attributions at all.
     """
     rated = np.isfinite(setting.segments.human_scores) & np.isfinite(setting.scores.base_scores)
-    if setting.explainer is None:
-        return Material(setting, rated)
-    features, lacking = _features(setting, boosts, rated)
+    features = {}
+    lacking = {}
+    scores = setting.scores
+    for name, boost in boosts.items() if setting.explainer is not None else ():
+        reason = _differs(boost, setting)
+        if reason:
+            lacking[name] = reason
+            continue
+        columns = boost.features(scores.ground_truth, scores.hypothesis)
+        complete = np.isfinite(columns).all(axis=1)
+        if (complete & rated).any():
+            features[name] = columns
+        else:
+            lacking[name] = _lacks_side(name, boost, setting) if rated.any() else "no segment is rated"
     return Material(setting, rated, features, lacking)
 
 
@@ -238,27 +245,6 @@ def member_of(material: Material, boosts: Boosts, spec: GridSpec, *, fold_seed: 
         donors=drawn,
     )
     return member
-
-
-def _features(setting: Finished, boosts: Boosts, rated: Flags) -> tuple[dict[str, Floats], dict[str, str]]:
-    """The features float64[N, k] of boosts that can be made, and why others cannot, by name."""
-    features = {}
-    lacking = {}
-    scores = setting.scores
-    for name, boost in boosts.items():
-        reason = _differs(boost, setting)
-        if reason:
-            lacking[name] = reason
-            continue
-        columns = boost.features(scores.ground_truth, scores.hypothesis)
-        complete = np.isfinite(columns).all(axis=1)
-        if (complete & rated).any():
-            features[name] = columns
-        elif rated.any():
-            lacking[name] = _lacks_side(name, boost, setting)
-        else:
-            lacking[name] = "no segment is rated"
-    return features, lacking
 
 
 def _lacks_side(name: str, boost: Boost, setting: Finished) -> str:

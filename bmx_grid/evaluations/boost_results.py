@@ -1,4 +1,7 @@
-"""What the boosts of a setting reach: gains, verdicts, and each boost that was fitted on all segments, as a recipe."""
+"""What boosts reach: gains and verdicts of a setting and over several language pairs, and recipes.
+
+A recipe is a boost that was fitted on all segments of all language pairs.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +15,19 @@ import numpy as np
 from bmx_grid.boosts.base import Boost, Fitted
 from bmx_grid.boosts.recipe import ChosenOn, HeldOut
 from bmx_grid.core.ragged import Floats
-from bmx_grid.evaluations.base import Estimate, Finished
-from bmx_grid.evaluations.boost_evidence import ALL, COMBINED, CURVE, LENGTH, BoostRow
+from bmx_grid.evaluations.base import NAMES, Estimate, Finished, grouped
+from bmx_grid.evaluations.boost_evidence import ALL, COMBINED, CURVE, LENGTH, BoostRow, over_scope
 from bmx_grid.evaluations.boost_inputs import Boosts, Member
+from bmx_grid.evaluations.gain_estimates import Key
 from bmx_grid.evaluations.held_out import chosen, has_groups
 from bmx_grid.evaluations.verdicts import DISTANCE, Verdict
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.measures.resampling import codes, number_of
 
 TAKEN = (LENGTH, CURVE, COMBINED)  # names of what stands beside boosts
+DATASET = NAMES[:1]
 RecipeFields = dict[str, Any]  # by the name of the field
+Samples = Mapping[Key, Floats]  # float64[R] resamples of a gain
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,13 +80,11 @@ def chosen_on_all(kind: Kind, name: str, boost: Boost, members: Sequence[Member]
 
 def best_gains(kind: Kind, boosts: Boosts, member: Member) -> dict[str, float]:
     """What each boost that can be made here gains on the segments it is chosen on."""
+    baseline = correlate(kind, member.base, member.human)
     gains = {}
     for name, features in member.features.items():
         fitted = chosen_on_all(kind, name, boosts[name], [member])
-        boosted = fitted.scores(member.base, features)
-        correlation = correlate(kind, boosted, member.human)
-        baseline = correlate(kind, member.base, member.human)
-        gains[name] = correlation - baseline
+        gains[name] = correlate(kind, fitted.scores(member.base, features), member.human) - baseline
     return gains
 
 
@@ -88,31 +92,15 @@ def recipe_fields(kind: Kind, boosts: Boosts, members: Sequence[Member]) -> list
     """What is best on all segments of these members, as fields of a recipe; not what abstains or is a recipe."""
     chosen_on = []
     for member in members:
-        segments = member.setting.segments
-        part = ChosenOn(
-            dataset=segments.dataset,
-            language_pair=segments.language_pair,
-            segments=len(member.base),
-            clusters=number_of(codes(member.clusters)),
-            human=segments.judgements.primary,
-        )
-        chosen_on.append(part)
+        n_clusters = number_of(codes(member.clusters))
+        human = member.setting.segments.judgements.primary
+        chosen_on.append(ChosenOn(*member.setting.pair, len(member.base), n_clusters, human))
     recipes = []
     for name, boost in boosts.items():
-        if boost.fixed is not None:
-            continue
-        fitted = chosen_on_all(kind, name, boost, members)
-        if fitted.abstains:
-            continue
-        recipes.append(
-            {
-                "boost_name": name,
-                "boost": boost,
-                "constants": fitted.constants(),
-                "chosen_on": tuple(chosen_on),
-                "correlation": kind,
-            }
-        )
+        fitted = boost.fixed or chosen_on_all(kind, name, boost, members)
+        if boost.fixed is None and not fitted.abstains:
+            fields = {"boost_name": name, "boost": boost, "constants": fitted.constants()}
+            recipes.append({**fields, "chosen_on": tuple(chosen_on), "correlation": kind})
     return recipes
 
 
@@ -172,3 +160,46 @@ def told(row: Verdict, settings: Sequence[Finished], best: Sequence[Mapping[str,
         # NumPy warns of the mean of nothing.
         best_gain=float(np.mean(gains)) if gains else math.nan,
     )
+
+
+def add_scopes(members: Sequence[Member], samples: Sequence[Samples]) -> None:
+    """Add the gains over the language pairs of each data set to the rows of its first member, and those over all
+    data sets to the rows of the first member of all.
+
+    samples: resamples of each data set, which count as often as it has pairs.
+    """
+    # Copied: rows over several pairs are added to the same lists.
+    single = [list(member.rows) for member in members]
+    by_dataset = grouped([member.setting for member in members], DATASET)
+    scopes: list[Sequence[int]] = [[number] for number in range(len(by_dataset))]
+    if len(by_dataset) > 1:
+        scopes.append(range(len(by_dataset)))
+    for datasets in scopes:
+        places = sorted(place for number in datasets for place in by_dataset[number])
+        first = members[places[0]]
+        name = first.setting.segments.dataset if len(datasets) == 1 else ALL
+        joint: dict[Key, Floats] = {}
+        for key in samples[datasets[0]]:
+            if all(key in samples[number] for number in datasets):
+                # Of data sets with several pairs each has its share: the mean is over pairs.
+                parts = [samples[number][key] * (len(by_dataset[number]) / len(places)) for number in datasets]
+                joint[key] = np.sum(parts, axis=0)
+        by_gold: dict[str, list[BoostRow]] = {}
+        for place in places:
+            for row in single[place]:
+                by_gold.setdefault(row.human, []).append(row)
+        for gold, rows in by_gold.items():
+            # A cluster that several pairs share counts once: they are drawn together.
+            clusters = set[tuple[str, str]]().union(*(_rated_clusters(members[place], gold) for place in places))
+            first.rows.extend(over_scope((name, ALL), rows, joint, len(clusters)))
+
+
+def _rated_clusters(member: Member, gold: str) -> set[tuple[str, str]]:
+    """Data set and label of the clusters of the segments that a human score rates."""
+    judgements = member.setting.segments.judgements
+    human = judgements.scores[gold or judgements.primary]
+    rated = member.used & np.isfinite(human)
+    labels = np.asarray(member.setting.clusters)[rated]
+    # Of two data sets equal labels are different clusters.
+    dataset = member.setting.segments.dataset
+    return {(dataset, label) for label in labels.tolist()}

@@ -41,14 +41,15 @@ from bmx_grid.evaluations.boost_inputs import (
     member_of,
 )
 from bmx_grid.evaluations.boost_results import (
+    DATASET,
     TAKEN,
     BoostsOfSetting,
+    add_scopes,
     best_gains,
     recipe_fields,
     told,
     with_verdicts,
 )
-from bmx_grid.evaluations.boost_scopes import DATASET, add_scopes
 from bmx_grid.evaluations.gain_estimates import METRIC, Contrasts, GainStatistic, Key
 from bmx_grid.evaluations.grid_options import CELLS_PER_SECOND, OnGrid
 from bmx_grid.evaluations.held_out import FOLDS, Rated
@@ -140,12 +141,9 @@ class BoostEvaluation(OnGrid):
     def cost(self, n_segments: int) -> float:
         n_boosts = len(self.boosts)
         # All segments and every fold choose, with the attributions as they are and with each draw of others.
-        n_fits = n_boosts * (1 + self.draws) * (FOLDS + 1)
-        fits = n_fits * max(n_segments / 560, 0.1)
-        n_powers = len(self.grid.spec.p)
-        means = n_powers * n_segments * n_boosts
-        n_scores = 2 * n_boosts * (3 + self.draws)
-        resampled = n_scores * n_segments * self.resamples
+        fits = n_boosts * (1 + self.draws) * (FOLDS + 1) * max(n_segments / 560, 0.1)
+        means = len(self.grid.spec.p) * n_segments * n_boosts
+        resampled = 2 * n_boosts * (3 + self.draws) * n_segments * self.resamples
         size = n_segments / 2000
         learned = LEARNER_SECONDS * min(size, 1) ** 2 * max(size, 1)
         seconds = fits / FITS_PER_SECOND
@@ -155,23 +153,15 @@ class BoostEvaluation(OnGrid):
 
     def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[BoostsOfSetting]:
         """What boosts reach where others choose, with verdicts that are corrected over all that answer one question."""
-        with_others = []
-        for setting in settings:
-            with_others.append(replace(setting, others=other_metrics(setting, settings)))
-        results = super().evaluate(with_others, each)
+        with_others = [replace(setting, others=other_metrics(setting, settings)) for setting in settings]
+        results: list[BoostsOfSetting] = super().evaluate(with_others, each)
         # The correction knows how many verdicts there are only when all scopes have ended.
-        family: list[Verdict] = []
-        for result in results:
-            family += [row for row in result.verdicts if row.point != NOT_JUDGED]
+        family = [row for result in results for row in result.verdicts if row.point != NOT_JUDGED]
         verdicts = iter(judged(family, self.smallest_gain))
         for result in results:
-            for place, row in enumerate(result.verdicts):
-                if row.point != NOT_JUDGED:
-                    result.verdicts[place] = next(verdicts)
+            result.verdicts[:] = [row if row.point == NOT_JUDGED else next(verdicts) for row in result.verdicts]
         for places in grouped(settings, OF_SETS):
-            rows: list[Verdict] = []
-            for place in places:
-                rows += results[place].verdicts
+            rows = [row for place in places for row in results[place].verdicts]
             first = results[places[0]]
             first.chosen[:] = with_verdicts(first.chosen, rows)
         return results
@@ -187,11 +177,6 @@ class BoostEvaluation(OnGrid):
     @property
     def _kind(self) -> Kind:
         return self.grid.correlation
-
-    @property
-    def _golds(self) -> tuple[str, ...]:
-        """The human scores that judge; "" for the primary one of each data set, whatever its name."""
-        return self.human or ("",)
 
     def of_scope(self, settings: Sequence[Finished]) -> list[BoostsOfSetting]:
         """What boosts, and the average of metrics, reach where other folds, language pairs and data sets choose.
@@ -296,7 +281,8 @@ class BoostEvaluation(OnGrid):
         kind = self._kind
         differences: dict[str, list[tuple[Rated, Contrasts]]] = {}
         for place, (member, result) in enumerate(zip(members, results, strict=True)):
-            for gold in self._golds:
+            # "" is the primary human score of each data set, whatever its name.
+            for gold in self.human or ("",):
                 # A further human score may rate fewer of the segments.
                 rated, rows = judged_by(kind, member, gold, self.grid.seed)
                 metrics = None if average is None else average.features[place]

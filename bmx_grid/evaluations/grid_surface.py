@@ -71,10 +71,7 @@ class GridOfSetting:
     @property
     def published(self) -> PointRow:
         """What the published point reaches; NaN where there is none."""
-        for row in self.points:
-            if row.point == "published":
-                return row
-        return NO_POINT
+        return next((row for row in self.points if row.point == "published"), NO_POINT)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,8 +91,7 @@ class GridEvaluation(GridOptions, Evaluation):
         return self.side == "both"
 
     def cost(self, n_segments: int) -> float:
-        n_points = len(self.spec.p) * len(self.spec.w)
-        return n_segments * n_points / CELLS_PER_SECOND
+        return n_segments * len(self.spec.p) * len(self.spec.w) / CELLS_PER_SECOND
 
     def surface(self, setting: Finished) -> GridOfSetting:
         """The grid of a setting alone. Raises DataError when attributions are too large to be shifted."""
@@ -107,19 +103,19 @@ class GridEvaluation(GridOptions, Evaluation):
             return GridOfSetting(spec, grid, shifted)
         inputs = setting.inputs(spec)
         grid = grid_of(spec, inputs)
-        published = self.fixed.get(setting.explainer_name)
-        place = None
-        if published is not None:
-            place = nearest_point(spec.p, spec.w, published.p, published.w)
         boosted: dict[str, Floats] = {}
         points: list[PointRow] = []
+        published = self.fixed.get(setting.explainer_name)
+        place = None if published is None else nearest_point(spec.p, spec.w, published.p, published.w)
         # A published point outside the grid has no row.
         if place is not None:
             w = spec.w[place[1]]
             p = spec.p[place[0]]
             boosted["published"] = scores_of_point(spec, setting, w, p)
             points.append(point_row("published", spec, setting, w, p, boosted["published"]))
-        boosted["cross_fitted"] = cross_fitted_points(spec, setting, inputs, self.seed)
+        # Folds are of whole clusters; the scores of their points are brought to the scale of the metric alone.
+        boosted["cross_fitted"] = np.full(len(base), np.nan)
+        boosted["cross_fitted"][inputs.used] = cross_fit(sample_of(spec, setting, inputs), FOLDS, self.seed)
         # Powers need positive numbers: a text with others was shifted, which the table of scores tells.
         shifted |= row_minimum(setting.scores.hypothesis) <= 0
         if spec.side != "hypothesis":
@@ -181,18 +177,6 @@ def scores_of_point(spec: GridSpec, setting: Finished, w: float, p: float) -> Fl
     return scores_at(spec, p, w, scores.base_scores, scores.ground_truth, scores.hypothesis)
 
 
-def cross_fitted_points(spec: GridSpec, setting: Finished, inputs: GridInputs, seed: int) -> Floats:
-    """float64[N] each segment at the point that is best on the other folds: ten of whole clusters, drawn from the seed.
-
-    Points differ in the scale of their scores: all are brought to that of the metric alone
-    (`grid_resampling.cross_fit`).
-    """
-    boosted = np.full(len(inputs.used), np.nan)
-    sample = sample_of(spec, setting, inputs)
-    boosted[inputs.used] = cross_fit(sample, FOLDS, seed)
-    return boosted
-
-
 def chosen_elsewhere(spec: GridSpec, settings: Sequence[Finished]) -> dict[int, tuple[PointRow, Floats]]:
     """By place of a setting the point with the highest mean gain on the other language pairs, and its boosted scores.
 
@@ -234,15 +218,12 @@ def chosen_elsewhere(spec: GridSpec, settings: Sequence[Finished]) -> dict[int, 
 
 def point_row(point: str, spec: GridSpec, setting: Finished, w: float, p: float, boosted: Floats) -> PointRow:
     """What a point that was not chosen on a setting reaches on it, where its float64[N] scores are `boosted`."""
-    kind = spec.correlation
-    human = setting.segments.human_scores
-    base = setting.scores.base_scores
-    gain = estimate_gain(kind, base, boosted, human).value
     # Both correlations are of the same segments: their difference is no difference of samples.
-    used = np.isfinite(human) & np.isfinite(base) & np.isfinite(boosted)
-    human = human[used]
-    baseline = correlate(kind, base[used], human)
-    correlation = correlate(kind, boosted[used], human)
+    rows = np.array([setting.scores.base_scores, boosted, setting.segments.human_scores])
+    base, scores, human = rows[:, np.isfinite(rows).all(axis=0)]
+    baseline = correlate(spec.correlation, base, human)
+    correlation = correlate(spec.correlation, scores, human)
+    gain = estimate_gain(spec.correlation, base, scores, human).value
     return PointRow(point, w, p, baseline, correlation, gain)
 
 

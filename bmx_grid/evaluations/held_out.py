@@ -177,16 +177,12 @@ def free_of_each(clusters: Sequence[Sequence[str]]) -> list[dict[int, Flags]]:
     clusters: N labels of each language pair.
     """
     labels = [np.asarray(names, dtype=np.str_) for names in clusters]
-    # Each name once: `isin` sorts what it looks for.
-    known = [list(set(names)) for names in clusters]
-    free = []
-    for place, names in enumerate(known):
-        free_of_names = {}
-        for other, labels_of_other in enumerate(labels):
-            if other != place:
-                shared = np.isin(labels_of_other, names)
-                free_of_names[other] = ~shared
-        free.append(free_of_names)
+    free: list[dict[int, Flags]] = []
+    for names in clusters:
+        # Each name once: `isin` sorts what it looks for.
+        known = list(set(names))
+        place = len(free)
+        free.append({other: ~np.isin(labels[other], known) for other in range(len(labels)) if other != place})
     return free
 
 

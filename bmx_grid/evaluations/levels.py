@@ -169,10 +169,7 @@ class SystemLevel:
     @functools.cached_property
     def values(self) -> Mapping[Statistic, float]:
         """Each statistic, of scores turned so that higher is better."""
-        values = {}
-        for statistic in self._wanted:
-            values[statistic] = system_statistic(statistic, self.scores, self.human)
-        return values
+        return {statistic: system_statistic(statistic, self.scores, self.human) for statistic in self._wanted}
 
     @functools.cached_property
     def samples(self) -> Mapping[Statistic, Floats]:
@@ -355,15 +352,12 @@ class LevelsEvaluation(Evaluation):
     def _of_segments(self, setting: Finished, human_name: str) -> Mapping[str, list[CorrelationRow]]:
         """The rows of each point; none for a judgement of systems only."""
         judgements = setting.segments.judgements
-        of_systems = judgements.systems.get(human_name) is not None
-        rated = np.isfinite(judgements.scores[human_name])
-        if of_systems and not rated.any():
+        if human_name in judgements.systems and not np.isfinite(judgements.scores[human_name]).any():
             return {}
         # Points with scores of the same segments share their resamples.
         alike: dict[bytes, list[str]] = {}
         for point, scores in setting.points.items():
-            scored = np.isfinite(scores).tobytes()
-            alike.setdefault(scored, []).append(point)
+            alike.setdefault(np.isfinite(scores).tobytes(), []).append(point)
         rows: dict[str, list[CorrelationRow]] = {}
         for points in alike.values():
             columns = np.column_stack([setting.points[point] for point in points])

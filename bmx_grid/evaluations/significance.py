@@ -171,8 +171,7 @@ class SignificanceEvaluation(OnGrid):
             if setting.metric.is_placebo:
                 continue
             for point, statistic in itertools.product(setting.boosted, self.statistics):
-                first_level = levels_of(setting, statistic)[:1]
-                for level, placebo in itertools.product(first_level, placebos):
+                for level, placebo in itertools.product(levels_of(setting, statistic)[:1], placebos):
                     family = f"{level}: boost against placebo"
                     result["tests"] += self._tests(setting, point, placebo, level, statistic, family)
         return results
@@ -285,9 +284,8 @@ class SignificanceEvaluation(OnGrid):
         by_unit: dict[str, Comparison] = {}
         drawn: dict[str, Any] = {"resamples": self.resamples, "seed": self.seed}
         of_segments = level == "segment" or statistic in AGREEMENTS
-        tests: Sequence[str] = self.tests
-        if not of_segments:
-            tests = [f"perm_{self.unit}" if test in UNITS else test for test in self.tests]
+        # Systems, segments or both are swapped, as the unit says.
+        tests = [test if of_segments or test not in UNITS else f"perm_{self.unit}" for test in self.tests]
         for test in dict.fromkeys(tests):
             unit = unit_of(scores, test)
             # Williams' test is one of the systems' scores as they are.

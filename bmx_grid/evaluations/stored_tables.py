@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 RowClass = TypeVar("RowClass")
+DTYPES: dict[ColumnKind, Any] = {"text": object, "number": np.float64, "count": np.int64, "flag": np.bool_}
 EDITED = "it is of another version, or was edited: run the sweep again (what was scored is kept)"
 
 
@@ -35,6 +36,7 @@ class Tables(Mapping[str, "pd.DataFrame"]):
         self._sources = dict(sources)
         self._rows: dict[tuple[str, type], list[Any]] = {}
         self._frames: dict[str, pd.DataFrame] = {}
+        self._checked: dict[tuple[str, type], pd.DataFrame] = {}
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._sources)
@@ -65,6 +67,21 @@ class Tables(Mapping[str, "pd.DataFrame"]):
             table = self._arrow(name)
             self._rows[name, row] = rows_of(table, row, self._origin(name))
         return self._rows[name, row]
+
+    def checked(self, name: str, row: type) -> pd.DataFrame:
+        """A table with the columns of a class of rows; without rows if it is not there. Raises DataError as `rows`."""
+        import pandas as pd
+
+        if (name, row) not in self._checked:
+            kinds = kinds_of(row)
+            cells: Mapping[str, Sequence[Any]] = dict.fromkeys(kinds, ())
+            if name in self._sources:
+                cells = checked_columns(self._arrow(name), row, self._origin(name))
+            columns = {}
+            for column, kind in kinds.items():
+                columns[column] = pd.Series(cells[column], dtype=DTYPES[kind])
+            self._checked[name, row] = pd.DataFrame(columns)
+        return self._checked[name, row]
 
     def _origin(self, name: str) -> str:
         source = self._sources[name]
@@ -105,11 +122,16 @@ def rows_of(table: pa.Table, row: type[RowClass], origin: str) -> list[RowClass]
     return rows
 
 
-def checked_columns(table: pa.Table, row: type, origin: str) -> dict[str, list[Any]]:
-    """The values of the columns that a class of rows has, by name. Raises DataError as `Tables.rows`."""
+def kinds_of(row: type) -> dict[str, ColumnKind]:
+    """The columns of a table by the class of its rows, the names of the setting first, and what they hold."""
     names = NAMES if issubclass(row, SettingRow) else ()
     kinds: dict[str, ColumnKind] = dict.fromkeys(names, "text")
-    kinds |= columns_of(row)
+    return kinds | columns_of(row)
+
+
+def checked_columns(table: pa.Table, row: type, origin: str) -> dict[str, list[Any]]:
+    """The values of the columns that a class of rows has, by name. Raises DataError as `Tables.rows`."""
+    kinds = kinds_of(row)
     check_columns(table, kinds, origin)
     cells = {}
     for name, kind in kinds.items():
@@ -120,6 +142,7 @@ def checked_columns(table: pa.Table, row: type, origin: str) -> dict[str, list[A
     columns_of_key = list(kinds)
     key = getattr(row, "KEY", None)
     if key is not None:
+        names = NAMES if issubclass(row, SettingRow) else ()
         columns_of_key = [*names, *key]
     key_cells = [cells[name] for name in columns_of_key]
     keys = list(zip(*key_cells, strict=True))

@@ -248,10 +248,8 @@ def asked(lines: Iterable[BoostRow], boosts: Iterable[str]) -> Iterator[Verdict]
         scopes.setdefault(scope, {})[line.key] = line
     for by_key in scopes.values():
         for boost in boosts:
-            gains: dict[str, BoostRow] = {}  # over the metric, by point
-            for line in by_key.values():
-                if line.boost == boost and line.against == METRIC:
-                    gains[line.point] = line
+            of_boost = [line for line in by_key.values() if line.boost == boost and line.against == METRIC]
+            gains = {line.point: line for line in of_boost}
             most_pairs = max((line.pairs for line in gains.values()), default=0)
             declared = FIXED if FIXED in gains else CROSS_FITTED
             # A point that some pairs lack is not declared for all of them.
@@ -269,21 +267,18 @@ def _evidence(gain: BoostRow, beside: str, by_key: Mapping[Key, BoostRow]) -> Ve
 
     beside: the point at which other candidates stand beside the boost.
     """
-    keys: dict[str, Key] = {}
+    rows: dict[str, BoostRow | None] = {}
     for column, against in MEASURED.items():
-        keys[column] = (gain.boost, against, gain.point, gain.human)
+        rows[column] = by_key.get((gain.boost, against, gain.point, gain.human))
     for column, (candidate, against) in BESIDE.items():
-        keys[column] = (candidate, against, beside, gain.human)
-    estimates: dict[str, Any] = {}
-    for column, key in keys.items():
-        estimates[column] = NOTHING
-        if key in by_key:
-            estimates[column] = by_key[key].gain
+        rows[column] = by_key.get((candidate, against, beside, gain.human))
+    estimates: dict[str, Any] = {column: NOTHING if row is None else row.gain for column, row in rows.items()}
     reassigned = []
-    for (boost, against, point, human), row in by_key.items():
-        if original_of(boost) == gain.boost and against == METRIC and (point, human) == (gain.point, gain.human):
+    for row in by_key.values():
+        # The rows of a scope are judged by one human score.
+        if original_of(row.boost) == gain.boost and (row.against, row.point) == (METRIC, gain.point):
             reassigned.append(row.gain.value)
-    partial = by_key.get(keys["partial_r"])
+    partial = rows["partial_r"]
     return Verdict(
         dataset=gain.dataset,
         language_pair=gain.language_pair,

@@ -248,7 +248,8 @@ def first_within_rounding(correlation: Floats) -> NDArray[np.intp]:
     rule, except for rounding. w = 1, the metric alone, is allowed. -1 for a setting without a defined point.
     """
     comparable = np.where(np.isnan(correlation), -np.inf, correlation)
-    flat = comparable.reshape(len(correlation), -1)
+    n_settings, n_powers, n_weights = correlation.shape
+    flat = comparable.reshape(n_settings, n_powers * n_weights)  # also of no settings
     highest = flat.max(axis=1, initial=-np.inf)
     as_high = flat >= highest[:, None] - TIE
     # the arg-max of flags is the first that is true

@@ -280,54 +280,49 @@ def _choose(nuisance: Nuisance, targets: Floats) -> tuple[list[KernelChoice], di
     """
     kernels = _Kernels(nuisance)
     core = nuisance.within(kernels.vague)
-    weights, *_ = np.linalg.lstsq(core, targets[:, 0], rcond=None)
-    kernels.weights = kernels.weigh(targets[:, 0] - core @ weights)
-    search = _Search(kernels, targets)
-    everyone = range(targets.shape[1])
+    linear, *_ = np.linalg.lstsq(core, targets[:, 0], rcond=None)
+    weights = kernels.weights = kernels.weigh(targets[:, 0] - core @ linear)
+    choices = [KernelChoice(0, GROUPED[0], RIDGES[-1])] * targets.shape[1]
+    least = np.full(targets.shape[1], np.inf)
+
+    def judge(mixture: int, grouped: float, places: Sequence[int]) -> None:
+        """Choose this kernel for those targets at these places that it predicts better, with the best penalty."""
+        squares = _left_out_squares(kernels.mixture(mixture, grouped), targets, nuisance.strata)
+        for ridge, squares_of_ridge in zip(RIDGES, squares, strict=True):
+            for place in places:
+                if squares_of_ridge[place] < least[place] * (1 - BETTER):
+                    least[place] = squares_of_ridge[place]
+                    choices[place] = KernelChoice(mixture, grouped, ridge)
+
     for mixture in range(len(MIXTURES)):
-        search.judge(mixture, GROUPED[0], everyone)
+        judge(mixture, GROUPED[0], range(len(choices)))
     if nuisance.groups:
-        mixtures = [choice.mixture for choice in search.choices]
+        mixtures = [choice.mixture for choice in choices]
         for mixture in sorted(set(mixtures)):
             # Other targets have no part in it: a boost must not depend on those beside it.
-            own = [place for place in everyone if mixtures[place] == mixture]
+            own = [place for place, chosen in enumerate(mixtures) if chosen == mixture]
             for grouped in GROUPED[1:]:
-                search.judge(mixture, grouped, own)
-    assert kernels.weights is not None
-    return search.choices, kernels.weights
+                judge(mixture, grouped, own)
+    return choices, weights
 
 
-class _Search:
-    """The best choice so far of each of float64[n, q] targets."""
-
-    def __init__(self, kernels: _Kernels, targets: Floats) -> None:
-        self.kernels = kernels
-        self.targets = targets
-        self.choices = [KernelChoice(0, GROUPED[0], RIDGES[-1])] * targets.shape[1]
-        self.least = np.full(targets.shape[1], np.inf)
-        # Within strata the mean of each is known: it does not predict a left-out segment.
-        strata = kernels.nuisance.strata
-        self.sizes = np.full(len(targets), np.inf)
-        if strata is not None:
-            self.sizes = np.bincount(strata)[strata].astype(np.float64)
-
-    def judge(self, mixture: int, grouped: float, places: Sequence[int]) -> None:
-        """Choose this kernel for those targets at these places that it predicts better, with the best penalty."""
-        judged = self.sizes > 1
-        variances, vectors = np.linalg.eigh(self.kernels.mixture(mixture, grouped))
-        squared = vectors**2
-        projected = vectors.T @ self.targets
-        for ridge in RIDGES:
-            precisions = 1 / (variances.clip(0) + ridge)
-            diagonal = squared @ precisions - 1 / (self.sizes * ridge)
-            errors = (vectors @ (precisions[:, None] * projected))[judged] / diagonal[judged, None]
-            squares = np.sum(errors**2, axis=0)
-            better = squares < self.least * (1 - BETTER)
-            for place in places:
-                if not better[place]:
-                    continue
-                self.least[place] = squares[place]
-                self.choices[place] = KernelChoice(mixture, grouped, ridge)
+def _left_out_squares(kernel: Floats, targets: Floats, strata: Ints | None) -> list[Floats]:
+    """For each penalty float64[q] the squared errors of left-out segments, of float64[n, q] targets."""
+    # Within strata the mean of each is known: it does not predict a left-out segment.
+    sizes = np.full(len(targets), np.inf)
+    if strata is not None:
+        sizes = np.bincount(strata)[strata].astype(np.float64)
+    judged = sizes > 1
+    variances, vectors = np.linalg.eigh(kernel)
+    squared = vectors**2
+    projected = vectors.T @ targets
+    squares = []
+    for ridge in RIDGES:
+        precisions = 1 / (variances.clip(0) + ridge)
+        diagonal = squared @ precisions - 1 / (sizes * ridge)
+        errors = (vectors @ (precisions[:, None] * projected))[judged] / diagonal[judged, None]
+        squares.append(np.sum(errors**2, axis=0))
+    return squares
 
 
 def _precision(kernel: Floats, penalty: float) -> Floats:

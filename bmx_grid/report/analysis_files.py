@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bmx_grid.analysis import answers, correlations, headline
 from bmx_grid.analysis.base import FACTORS, NO_SETTINGS, SettingKey, Table
 from bmx_grid.analysis.examples import Example, choose_examples
 from bmx_grid.analysis.finished import AnalysisOptions, Results
 from bmx_grid.analysis.load import of_results
-from bmx_grid.analysis.points import Selection, selection
+from bmx_grid.analysis.points import selection
 from bmx_grid.analysis.questions import Analysis, answerable
-from bmx_grid.analysis.regression import FitRow, fit_rows
+from bmx_grid.analysis.regression import fit_rows
 from bmx_grid.core.errors import DataError
 from bmx_grid.core.wording import counted, setting_label
 from bmx_grid.evaluations.stored_tables import Tables
@@ -116,23 +116,15 @@ def _brief_tables(tables: Sequence[Table]) -> list[str]:
 
 def _write_tables(analysis: Analysis, folder: OutputFolder) -> list[Path]:
     """Write the tables of a sweep that the analysis makes, beside those of the evaluations; the paths written."""
-    import pandas as pd
     import pyarrow as pa
 
     # In the order of OF_ANALYSIS.
-    tables: tuple[tuple[type, Sequence[Any]], ...] = (
-        (Selection, analysis.ask(selection)),
-        (FitRow, analysis.ask(fit_rows)),
-    )
+    tables = (analysis.ask(selection), analysis.ask(fit_rows))
     tables_folder = folder.path / TABLES
     paths = [tables_folder / f"{name}.parquet" for name in OF_ANALYSIS]
     folder.begin(paths)
-    for path, (row_class, rows) in zip(paths, tables, strict=True):
-        # Named columns, so that a table without rows has them, too.
-        columns = [field.name for field in fields(row_class)]
-        frame = pd.DataFrame(rows, columns=columns)
-        table = pa.Table.from_pandas(frame, preserve_index=False)
-        write_parquet(table, path)
+    for path, frame in zip(paths, tables, strict=True):
+        write_parquet(pa.Table.from_pandas(frame, preserve_index=False), path)
     return paths
 
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bmx_grid.analysis.base import rows_by
+from bmx_grid.analysis.base import FACTORS, each_group, each_row, rows_by
 from bmx_grid.analysis.correlations import MetricRow
 from bmx_grid.analysis.declared_gains import declared
-from bmx_grid.analysis.gains import SettingAtPoints, at_points
+from bmx_grid.analysis.gains import at_points
 from bmx_grid.analysis.points import chosen_points, in_sample_in_words
 from bmx_grid.analysis.questions import Analysis
 from bmx_grid.analysis.verdict_rows import DECLARED, shown_verdicts
@@ -58,6 +58,7 @@ from bmx_grid.report.canvas import (
 )
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -137,25 +138,24 @@ def declared_gains(analysis: Analysis) -> Iterator[Drawing]:
     """For each explainer its gains at its declared point, best first, where they were tested."""
     every = analysis.ask(declared)
     # Gains without intervals are shown by the figures of the paper.
-    if all(row.test is None for row in every):
+    if every["test"].isna().all():
         return
-    defined = [row for row in every if not math.isnan(row.gain)]
-    # By name where gains are equal, so that the order does not depend on that of the files.
-    defined.sort(key=lambda row: (-row.gain, row.setting))
-    by_explainer = rows_by(defined, lambda row: row.explainer)
+    # By name if gains are equal, so that the order does not depend on that of the files.
+    order = ["gain", *FACTORS]
+    defined = every[every["gain"].notna()].sort_values(order, ascending=[False, True, True, True, True])
     correlation = correlation_of(analysis)
     in_sample = analysis.ask(in_sample_in_words)
-    for explainer, gains in sorted(by_explainer.items()):
+    for explainer, gains in each_group(defined, "explainer", sort=True):
         caption = (
             f"Gain of {label(explainer)} at the declared point ({correlation}, boosted minus metric "
             "alone), one row per setting; lines are 95 % intervals. Filled: gains that survive Holm's correction."
         )
-        if gains[0].point == PUBLISHED and in_sample:
+        if gains["point"].iloc[0] == PUBLISHED and in_sample:
             caption += f" {in_sample}"
         stem = f"gains_with_intervals_{file_stem(explainer)}"
         title = f"Gains of {label(explainer)} at the declared point"
         rows = []
-        for row in gains:
+        for row in each_row(gains):
             names = (row.dataset, row.language_pair, row.metric)
             gain = Estimate(row.gain, row.low, row.high)
             rows.append(Bar(names, gain, row.survives))
@@ -282,7 +282,7 @@ def setting_drawing(analysis: Analysis, row: int) -> Drawing:
 
 def _caption(analysis: Analysis, row: int) -> str:
     """The numbers of the figure in sentences."""
-    setting = analysis.ask(at_points)[row]
+    setting = analysis.ask(at_points).iloc[row]
     alone = "undefined"
     if math.isfinite(setting.baseline):
         alone = typeset(setting.baseline, ".4f")
@@ -297,11 +297,11 @@ def _caption(analysis: Analysis, row: int) -> str:
         sentences.append("Best of all points: the metric alone.")
     if math.isfinite(setting.fixed):
         fixed = _point_with_correlation(setting.fixed, setting.fixed_w, setting.fixed_p)
-        origin = analysis.ask(chosen_points)[setting.explainer].origin
+        origin = analysis.ask(chosen_points).loc[setting.explainer, "origin"]
         gain = ""
-        estimate = setting.fixed_gain
-        if math.isfinite(estimate.low):
-            interval = with_interval(estimate.value, estimate.low, estimate.high, minus=MINUS)
+        if math.isfinite(setting.fixed_gain_low):
+            ends = (setting.fixed_gain_low, setting.fixed_gain_high)
+            interval = with_interval(setting.fixed_gain, *ends, minus=MINUS)
             gain = f", gain there {interval}, the vertical line"
         sentences.append(f"Fixed point: {fixed}{gain}, {origin}.")
     n_undefined = int(np.isnan(analysis.table.correlation[row]).sum())
@@ -318,7 +318,7 @@ def correlation_over_p(analysis: Analysis, row: int) -> Figure:
     """Two frames: the whole grid, and its part near the metric alone. To be called inside `canvas.style`."""
     from matplotlib.figure import Figure
 
-    setting = analysis.ask(at_points)[row]
+    setting = analysis.ask(at_points).iloc[row]
     power = "p of the power mean"
     if analysis.aggregation not in (None, "PowerMean"):
         power = f"p ({analysis.aggregation})"
@@ -354,7 +354,7 @@ def correlation_over_p(analysis: Analysis, row: int) -> Figure:
     return figure
 
 
-def _draw_lines(axes: Axes, analysis: Analysis, row: int, setting: SettingAtPoints) -> None:
+def _draw_lines(axes: Axes, analysis: Analysis, row: int, setting: pd.Series) -> None:
     """One line over p per w, ascending in w, so that the metric alone (black) lies on top; then the points."""
     table = analysis.table
     every = max(len(table.p) // 10, 1)  # about ten markers on each line
@@ -376,9 +376,8 @@ def _draw_lines(axes: Axes, analysis: Analysis, row: int, setting: SettingAtPoin
         correlation = table.correlation[row][:, column]
         axes.plot(table.p, correlation, markevery=(first_marker, every), markersize=3.2, **look)
     if math.isfinite(setting.fixed_p):
-        gain = setting.fixed_gain
-        if math.isfinite(gain.low):
-            ends = [setting.baseline + gain.low, setting.baseline + gain.high]
+        if math.isfinite(setting.fixed_gain_low):
+            ends = [setting.baseline + setting.fixed_gain_low, setting.baseline + setting.fixed_gain_high]
             p = setting.fixed_p
             axes.plot([p, p], ends, color=INK, linewidth=1.1, solid_capstyle="butt", zorder=8)
         axes.plot(

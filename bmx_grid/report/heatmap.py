@@ -26,7 +26,7 @@ MOST_TICKS = 9
 def correlation_heatmap(analysis: Analysis, row: int) -> Figure:
     """A cell per point of the grid; undefined ones are empty. To be called inside `canvas.style`."""
     table = analysis.table
-    setting = analysis.ask(at_points)[row]
+    setting = analysis.ask(at_points).iloc[row]
     figure, (axes,) = canvas(PAGE, HEATMAP_HEIGHT)
     # By place, not by value: p may be infinite, and w need not be evenly spaced.
     mesh = axes.pcolormesh(np.ma.masked_invalid(table.correlation[row].T), cmap="viridis")

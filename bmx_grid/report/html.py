@@ -19,7 +19,7 @@ import numpy as np
 
 from bmx_grid._version import __version__
 from bmx_grid.analysis import answers, headline
-from bmx_grid.analysis.base import FACTORS, Cell, GridTable, Table
+from bmx_grid.analysis.base import FACTORS, Cell, GridTable, Table, each_row
 from bmx_grid.analysis.examples import RULE, Example, strengths
 from bmx_grid.analysis.gains import at_points
 from bmx_grid.analysis.points import chosen_points, in_sample_in_words, points_in_words
@@ -97,7 +97,7 @@ def write_report(
         answers=[_answer(line) for line in answers_of_boosts],
         meaning=[_answer(line) for line in meaning],
         figure=open_figure,
-        counts=[_with_minus(line) for line in analysis.ask(headline.compute).headline],
+        counts=[_with_minus(line) for line in analysis.ask(headline.compute)["headline"]],
         overview=overview,
         verdicts=verdicts,
         settings=settings,
@@ -353,7 +353,7 @@ def heat_maps(analysis: Analysis) -> dict[str, Any]:
     grid_table = analysis.table
     settings = analysis.ask(at_points)
     maps = []
-    for row, (names, setting) in enumerate(zip(grid_table.settings, settings, strict=True)):
+    for row, (names, setting) in enumerate(zip(grid_table.settings, each_row(settings), strict=True)):
         gains, step = _quantised(grid_table, row)
         # JSON has no NaN.
         baseline = setting.baseline if math.isfinite(setting.baseline) else None
@@ -372,12 +372,9 @@ def heat_maps(analysis: Analysis) -> dict[str, Any]:
                 "gains": gains,
             }
         )
-    gains_of_settings = []
-    for setting in settings:
-        # A control gains by chance: it is not what a reader should see first.
-        gain = -math.inf if setting.control else np.nan_to_num(setting.gain)
-        gains_of_settings.append(gain)
-    first = gains_of_settings.index(max(gains_of_settings))
+    # A control gains by chance: it is not what a reader should see first.
+    gains_of_settings = np.where(settings["control"], -np.inf, np.nan_to_num(settings["gain"]))
+    first = int(gains_of_settings.argmax())
     return {
         "p": list(map(_power, grid_table.p.tolist())),
         "w": grid_table.w.tolist(),

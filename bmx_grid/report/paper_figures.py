@@ -5,24 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bmx_grid.analysis import regression
-from bmx_grid.analysis.base import CONTROLS, highest_first, rows_by
-from bmx_grid.analysis.gain_summaries import Summary, summaries
-from bmx_grid.analysis.gains import (
-    FixedSummary,
-    SettingAtPoints,
-    gains_by_explainer,
-    overview,
-    real_at_points,
-    real_gains,
-)
+from bmx_grid.analysis.base import CONTROLS, each_group, each_row
+from bmx_grid.analysis.gains import gains_by_explainer, overview, real_at_points, real_gains, summaries
 from bmx_grid.analysis.points import chosen_points, points_in_words
 from bmx_grid.analysis.questions import Analysis
-from bmx_grid.analysis.regression import Coefficient
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import (
     MINUS,
@@ -69,6 +60,7 @@ from bmx_grid.report.canvas import (
 )
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
 
 HISTOGRAM_BINS = 80
@@ -148,28 +140,24 @@ def _histograms(gains: Mapping[str, Floats], axis: str) -> Figure:
 
 def gains_by(analysis: Analysis, explainer: str, factor: str) -> Drawing:
     """Gains of an explainer's settings at its fixed point, by data set, language pair or metric (Figures 7 to 13)."""
-    gains = [row for row in analysis.ask(real_gains) if row.setting.explainer == explainer]
-    by_name = summaries(gains, factor, analysis.seed)
-    means: dict[str, Summary] = {}
+    gains = analysis.ask(real_gains)
+    gains = gains[gains["explainer"] == explainer]
+    by_name = summaries(gains, factor, seed=analysis.seed)
+    means = by_name.sort_values("mean_gain", ascending=False, kind="stable")
     descriptions = []
-    for name in sorted(by_name, key=lambda name: highest_first(by_name[name].mean_gain)):
-        summary = by_name[name]
-        means[name] = summary
+    for summary in each_row(means):
         mean = with_interval(summary.mean_gain, summary.mean_low, summary.mean_high, minus=MINUS)
         alone = typeset(summary.mean_baseline, ".3f")
         n_settings = counted(summary.n, "setting")
-        descriptions.append(f"{label(name)}: {n_settings}, mean {mean}, metric alone {alone} on average")
-    values: dict[str, list[float]] = {name: [] for name in means}
-    n_undefined = 0
-    for row in gains:
-        if math.isnan(row.gain):
-            n_undefined += 1
-        else:
-            name = getattr(row.setting, factor)
-            values[name].append(row.gain)
+        descriptions.append(f"{label(summary.Index)}: {n_settings}, mean {mean}, metric alone {alone} on average")
+    defined = gains[gains["gain"].notna()]
+    n_undefined = len(gains) - len(defined)
+    values: dict[str, list[float]] = {}
+    for name in means.index:
+        values[name] = defined["gain"][defined[factor] == name].tolist()
     kind = correlation_of(analysis)
     title = f"Gain of {label(explainer)} by {factor_in_words(factor)}"
-    point = points_in_words({explainer: analysis.ask(chosen_points)[explainer]})
+    point = points_in_words(analysis.ask(chosen_points).loc[[explainer]])
     caption = (
         f"Gain of {label(explainer)} ({kind}, boosted minus metric alone) by {factor_in_words(factor)}. One mark per "
         "setting, diamonds are means; in brackets and as lines 95 % intervals of means by clusters (data set x "
@@ -181,13 +169,13 @@ def gains_by(analysis: Analysis, explainer: str, factor: str) -> Drawing:
     return signed(analysis, stem, title, caption, draw)
 
 
-def _strips(values: Mapping[str, Sequence[float]], means: Mapping[str, Summary], axis: str) -> Figure:
+def _strips(values: Mapping[str, Sequence[float]], means: pd.DataFrame, axis: str) -> Figure:
     """A row per name, the highest mean gain on top. values: the gains by name; axis: what is measured."""
     height = 0.55 + STRIP_HEIGHT * len(means)
     figure, (axes,) = canvas(COLUMN, height)
-    for place, (name, summary) in enumerate(means.items()):
+    for place, summary in enumerate(each_row(means)):
         y = -place
-        gains = values[name]
+        gains = values[summary.Index]
         heights = np.full(len(gains), y)
         axes.scatter(gains, heights, s=60, marker="|", color=BLUE, linewidth=0.8, zorder=3)
         ends = (summary.mean_low, summary.mean_high)  # nothing is drawn for NaN
@@ -195,9 +183,9 @@ def _strips(values: Mapping[str, Sequence[float]], means: Mapping[str, Summary],
         axes.scatter(summary.mean_gain, y, s=26, marker="D", facecolor="none", edgecolor=INK, zorder=4)
         write_beside(axes, place, f"n = {summary.n}", fontsize=SMALL, color=QUIET)
     axes.margins(x=0.06)
-    name_rows(axes, [label(name, SHORT_LABEL) for name in means])
+    name_rows(axes, [label(name, SHORT_LABEL) for name in means.index])
     gain_axis(axes, axis)
-    if not any(summary.n for summary in means.values()):
+    if not means["n"].any():
         empty(axes, "no defined gain")
     return figure
 
@@ -205,8 +193,8 @@ def _strips(values: Mapping[str, Sequence[float]], means: Mapping[str, Summary],
 def best_boxes(analysis: Analysis) -> Drawing:
     """Box plots of best w and best p by explainer, with the medians written (Figure 5)."""
     real = analysis.ask(real_at_points)
-    defined = [row for row in real if math.isfinite(row.best_w)]
-    n_tied = sum(row.ties_baseline for row in real)
+    defined = real[np.isfinite(real["best_w"])]
+    n_tied = real["ties_baseline"].sum()
     n_undefined = len(real) - len(defined)
     caption = (
         f"Best (w, p) of {counted(len(defined), 'setting')} by explainer, controls left out, chosen on the "
@@ -218,10 +206,9 @@ def best_boxes(analysis: Analysis) -> Drawing:
     return signed(analysis, "best_w_and_p_by_explainer", title, caption, partial(_boxes, defined))
 
 
-def _boxes(best: Sequence[SettingAtPoints]) -> Figure:
+def _boxes(best: pd.DataFrame) -> Figure:
     """Best w at the left, best p at the right, a box per explainer in each."""
-    by_explainer = rows_by(best, lambda row: row.explainer)
-    groups = dict(sorted(by_explainer.items()))
+    groups = dict(each_group(best, "explainer", sort=True))
     names = []
     for name, settings in groups.items():
         names.append(f"{label(name)} (n = {len(settings)})")
@@ -230,7 +217,7 @@ def _boxes(best: Sequence[SettingAtPoints]) -> Figure:
     for axes, symbol in zip(frames, "wp", strict=True):
         values = []
         for settings in groups.values():
-            best_of_settings = [getattr(setting, f"best_{symbol}") for setting in settings]
+            best_of_settings = settings[f"best_{symbol}"].tolist()
             # Infinite powers have no place on the axis.
             values.append(list(filter(math.isfinite, best_of_settings)))
         axes.boxplot(
@@ -256,7 +243,7 @@ def _boxes(best: Sequence[SettingAtPoints]) -> Figure:
 
 def better_and_worse(analysis: Analysis) -> Drawing:
     """Settings that got better and not better at the fixed points, by explainer (Figures 6 and 10)."""
-    total = analysis.ask(overview)[ALL]
+    total: Any = analysis.ask(overview).loc[ALL]
     settings = counted(total.n, "setting")
     clusters = counted(total.clusters, "cluster")
     sign_test = p_in_words(total.sign_p)
@@ -273,15 +260,15 @@ def better_and_worse(analysis: Analysis) -> Drawing:
     return signed(analysis, "better_and_worse_by_explainer", title, caption, draw)
 
 
-def _bars(by_name: Mapping[str, FixedSummary]) -> Figure:
+def _bars(by_name: pd.DataFrame) -> Figure:
     """One bar per name, of settings that got better, stayed, and got worse, with their numbers."""
     height = 0.75 + BAR_HEIGHT * max(len(by_name), 1)
     figure, (axes,) = canvas(COLUMN, height)
-    widest = max(row.n for row in by_name.values())
+    widest = by_name["n"].max()
     places = [-place for place in range(len(by_name))]
     start = np.zeros(len(by_name))  # where the next part of each bar begins
     for kind, (name, colour) in COUNTS.items():
-        widths = [getattr(row, kind) for row in by_name.values()]
+        widths = by_name[kind].tolist()
         bars = axes.barh(
             places,
             widths,
@@ -299,7 +286,7 @@ def _bars(by_name: Mapping[str, FixedSummary]) -> Figure:
             numbers.append(str(width) if fits else "")
         axes.bar_label(bars, numbers, label_type="center", fontsize=SMALL, color=INK)
         start = start + widths
-    name_rows(axes, [label(name, SHORT_LABEL) for name in by_name])
+    name_rows(axes, [label(name, SHORT_LABEL) for name in by_name.index])
     axes.set_xlim(0, max(widest, 1))
     axes.locator_params(axis="x", nbins=6, integer=True)
     axes.set_xlabel("settings")
@@ -310,50 +297,49 @@ def _bars(by_name: Mapping[str, FixedSummary]) -> Figure:
 def ridge_bars(analysis: Analysis) -> Drawing:
     """Coefficients of the regression of the gain (Figure 8)."""
     result = analysis.ask(regression.compute)
-    fit = result.ridge
-    settings = counted(fit.n, "setting")
-    intercept = typeset(fit.intercept, "+.4f")
-    r2 = typeset(fit.r2, ".2f")
+    fit = result["ridge"]
+    settings = counted(fit["n"], "setting")
+    intercept = typeset(fit["intercept"], "+.4f")
+    r2 = typeset(fit["r2"], ".2f")
     points = points_in_words(analysis.ask(chosen_points))
     caption = (
-        f"Coefficients of a ridge regression (alpha {fit.alpha:g}) of the gain on data set, language pair, "
+        f"Coefficients of a ridge regression (alpha {fit['alpha']:g}) of the gain on data set, language pair, "
         f"metric and explainer, which are not independent; {settings}; intercept "
         f"{intercept}, R² {r2}. Lines: two standard errors either way "
-        f"by a bootstrap of {fit.clusters} clusters, a data set and language pair each; none for a name in fewer "
+        f"by a bootstrap of {fit['clusters']} clusters, a data set and language pair each; none for a name in fewer "
         f"than 3 of them. {points}"
     )
-    draw = partial(_ridge, result.ridge_coefficients)
+    draw = partial(_ridge, result["ridge_coefficients"])
     return signed(analysis, "ridge", "Regression of the gain: coefficients", caption, draw)
 
 
-def _ridge(coefficients: Sequence[Coefficient]) -> Figure:
+def _ridge(coefficients: pd.DataFrame) -> Figure:
     """A bar per coefficient, in the colour of its factor, with its number at the end."""
     height = 0.75 + COEFFICIENT_HEIGHT * max(len(coefficients), 4)
     figure, (axes,) = canvas(COLUMN, height)
     # One call for each factor, so that the legend has one entry for each.
-    by_factor = rows_by(enumerate(coefficients), lambda placed: placed[1].factor)
-    for factor, placed in sorted(by_factor.items()):
+    for factor, rows in each_group(coefficients, "factor", sort=True):
         colour, hatch = FACTOR_LOOKS[factor]
         axes.barh(
-            [-place for place, _ in placed],
-            [row.coefficient for _, row in placed],
+            -rows.index.to_numpy(),
+            rows["coefficient"],
             height=0.72,
             color=colour,
             hatch=hatch,
             edgecolor=PAPER,
             linewidth=0,
-            xerr=[2 * row.error for _, row in placed],
+            xerr=2 * rows["error"],
             error_kw={"elinewidth": 0.8, "zorder": 3},
             label=factor_in_words(factor),
         )
-    for place, row in enumerate(coefficients):
+    for row in each_row(coefficients):
         # The number stands beyond the end of its bar and of its line, on the side that they point to.
         sign = 1 if row.coefficient >= 0 else -1
         error = 0.0 if math.isnan(row.error) else row.error
         end = row.coefficient + sign * 2 * error
         axes.annotate(
             typeset(row.coefficient, "+.4f"),
-            (end, -place),
+            (end, -row.Index),
             xytext=(3 * sign, 0),
             textcoords="offset points",
             ha="left" if sign > 0 else "right",
@@ -362,10 +348,10 @@ def _ridge(coefficients: Sequence[Coefficient]) -> Figure:
         )
     axes.axvline(0, color=INK, linewidth=0.8)
     axes.margins(x=0.5)  # room for the numbers beside the bars
-    name_rows(axes, [label(row.name, SHORT_LABEL) for row in coefficients])
+    name_rows(axes, [label(name, SHORT_LABEL) for name in coefficients["name"]])
     axes.locator_params(axis="x", nbins=3)
     axes.set_xlabel("coefficient (gain in correlation)")
-    if coefficients:
+    if len(coefficients):
         legend_above(figure, ncols=2, columnspacing=1.2)
     else:
         empty(axes, "no defined gain")

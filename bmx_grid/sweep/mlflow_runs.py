@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from bmx_grid.core.identity import digest
 from bmx_grid.core.secrets import masked_argument
 from bmx_grid.core.wording import counted, shortened
-from bmx_grid.sweep.mlflow_store import SQLITE
+from bmx_grid.sweep.mlflow_store import SQLITE, MetricEntry
 from bmx_grid.sweep.output import strip_runtime_keys
 from bmx_grid.sweep.results import SettingResult
 
@@ -41,7 +41,6 @@ COLUMNS = {
 }
 TAG = "mlflow.sharedViewState."
 LONGEST_TITLE = 60  # characters of a view's
-MetricEntry = tuple[str, float, int]  # of a metric of MLflow's: name, value, step
 
 
 def sweep_identity(name: str, config: str) -> tuple[str, dict[str, str]]:

@@ -14,7 +14,7 @@ import re
 import sqlite3
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
@@ -26,7 +26,10 @@ from bmx_grid.core.secrets import masked_address
 from bmx_grid.core.storage import inside, remove_abandoned, replacing
 from bmx_grid.core.wording import visible
 
+MetricEntry = tuple[str, float, int]  # of a metric of MLflow's: name, value, step
+
 SQLITE = "sqlite:///"
+AT_ONCE = 1000  # metrics of a call: MLflow's limit
 ARTIFACTS = "mlruns"  # the folder of artifacts beside a database
 LOCK_SECONDS = 180.0  # for another sweep to make the database: seconds of work, a minute where four share a busy core
 BUSY_SECONDS = 20.0  # for another process to end its transaction; MLflow waits equally long
@@ -37,6 +40,20 @@ ACTIVE_RUNS = """
     SELECT run_uuid FROM runs JOIN experiments USING (experiment_id)
     WHERE runs.lifecycle_stage = 'active' AND experiments.lifecycle_stage = 'active'
 """
+
+
+def send_metrics(client: Any, run: Any, entries: Sequence[MetricEntry], when: int) -> None:
+    """Send metrics of a run in as few calls as MLflow allows; those that the run has already stay as they are.
+
+    when: milliseconds of the first step; every later step is one later, because MLflow's page of a metric draws
+    over time until it is set to steps, and points of one time are a vertical line there.
+    """
+    from mlflow.entities import Metric
+
+    first = min((step for *_, step in entries), default=0)
+    metrics = [Metric(key, value, when + step - first, step) for key, value, step in entries]
+    for start in range(0, len(metrics), AT_ONCE):
+        client.log_batch(run.info.run_id, metrics=metrics[start : start + AT_ONCE])
 
 
 def active_runs(address: str) -> set[str]:

@@ -11,7 +11,7 @@ from functools import partial
 from itertools import chain
 from traceback import clear_frames
 
-from bmx_grid.attribution.explain import Explanation, explain_items, in_parts, texts_at_once
+from bmx_grid.attribution.explain import explain_items, in_parts, texts_at_once
 from bmx_grid.attribution.promises import check_batches
 from bmx_grid.attribution.store import Slot
 from bmx_grid.core.errors import BmxError, UnavailableError, component_errors
@@ -27,6 +27,7 @@ from bmx_grid.sweep.outcomes import Evaluations, Outcome, failure, finish, run_j
 from bmx_grid.sweep.results import Spent
 from bmx_grid.sweep.settings import NotRun, Setting, SweepPlan
 from bmx_grid.words.perturbation import Item
+from bmx_grid.words.segmentation import PairWords
 
 Chunks = dict[int, tuple[list[Item], int]]  # by number: segments that are scored together, and how many texts they need
 
@@ -85,10 +86,7 @@ def _scored_outcomes(
             parts = (setting.metric, setting.to_ask)
             for number, (items, _) in list(waiting[index].items()):
                 if index in waiting:  # settings that failed meanwhile get no more work
-                    explain = partial(
-                        explain_items, *parts, items, setting.seed, skip_refused=True, words=setting.words
-                    )
-                    work = partial(_work, index, number, setting.slot, *parts, explain)
+                    work = partial(_work, index, number, setting.slot, *parts, items, setting.seed, setting.words)
                     yield Job(work, _needs_device(*parts))
 
     def weight(index: int) -> tuple[bool, int]:
@@ -178,7 +176,9 @@ def _work(
     slot: Slot,
     metric: Metric,
     explainer: Explainer | None,
-    explain: Callable[[], list[Explanation]],
+    items: Sequence[Item],
+    seed: int,
+    words: PairWords,
 ) -> DoneChunk:
     """One chunk, in a worker: explain, write, report."""
     start = time.perf_counter()
@@ -186,7 +186,7 @@ def _work(
         with plain_warnings(), component_errors():
             before = truncated()
             n_unread = len(UNREAD_ANSWERS)
-            explained = explain()
+            explained = explain_items(metric, explainer, items, seed, skip_refused=True, words=words)
             if number == 0:
                 check_batches(metric, explained)
             _check_unchanged(slot, {"metric": metric, "explainer": explainer})

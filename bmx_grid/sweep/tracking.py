@@ -25,7 +25,6 @@ from bmx_grid.sweep.mlflow_runs import (
     LONGEST_NAME,
     LONGEST_TAG,
     SWEEP,
-    MetricEntry,
     find_runs,
     legal_name,
     pages,
@@ -41,6 +40,7 @@ from bmx_grid.sweep.mlflow_runs import (
 from bmx_grid.sweep.mlflow_store import (
     SQLITE,
     TRIES,
+    MetricEntry,
     active_runs,
     bounded_answers,
     check_artifact,
@@ -48,6 +48,7 @@ from bmx_grid.sweep.mlflow_store import (
     prepared,
     quiet,
     reason_of,
+    send_metrics,
     shown_address,
 )
 from bmx_grid.sweep.output import RECIPES, TABLES
@@ -55,7 +56,6 @@ from bmx_grid.sweep.results import SettingResult
 from bmx_grid.sweep.settings import NotRun
 
 LONGEST_WAIT = 3600.0
-AT_ONCE = 1000  # metrics of a call: MLflow's limit
 ARTIFACT_FOLDERS = ("figures", TABLES, RECIPES)  # kept as folders of artifacts
 TAGS_AT_ONCE = 100  # of a call: MLflow's limit
 OWN_SERVER = "http://127.0.0.1:5000"  # where MLflow's server listens unless told otherwise
@@ -268,7 +268,7 @@ class MlflowTracker(Tracker):
         params = [Param(*item) for item in parameters(result).items()]
         self._client.log_batch(run.info.run_id, params=params)
         # Times follow from the run's, so that what is repeated after an interrupt is an exact duplicate.
-        self._send(run, points(result, thin=self.curves == "thin"), run.info.start_time)
+        send_metrics(self._client, run, points(result, thin=self.curves == "thin"), run.info.start_time)
         self._client.set_terminated(run.info.run_id)
 
     def judge(self, result: SettingResult, verdict: str, gain: Estimate) -> None:
@@ -312,7 +312,7 @@ class MlflowTracker(Tracker):
             if run.data.tags.get(key) != text:
                 new.append(RunTag(key, text))
         if changed:
-            self._send(run, changed, int(time.time() * 1000))
+            send_metrics(self._client, run, changed, int(time.time() * 1000))
         for start in range(0, len(new), TAGS_AT_ONCE):
             self._client.log_batch(run.info.run_id, tags=new[start : start + TAGS_AT_ONCE])
 
@@ -374,19 +374,6 @@ class MlflowTracker(Tracker):
         settings, sweep = pages(server, info.experiment_id, self._sweep, info.run_id)
         command = "" if is_server else f"\n  {server_command(self._address)}"
         return f"{command}\n  settings in MLflow: {settings}\n  sweep in MLflow: {sweep}"
-
-    def _send(self, run: Any, entries: Sequence[MetricEntry], when: int) -> None:
-        """Metrics in as few calls as MLflow allows; those that the run has already stay as they are.
-
-        when: milliseconds of the first step; every later step is one later, because MLflow's page of a metric draws
-        over time until it is set to steps, and points of one time are a vertical line there.
-        """
-        from mlflow.entities import Metric
-
-        first = min((step for *_, step in entries), default=0)
-        metrics = [Metric(key, value, when + step - first, step) for key, value, step in entries]
-        for start in range(0, len(metrics), AT_ONCE):
-            self._client.log_batch(run.info.run_id, metrics=metrics[start : start + AT_ONCE])
 
     def _resolve(self, output_dir: Path) -> str:
         if self.uri is not None:

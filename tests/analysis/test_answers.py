@@ -291,7 +291,7 @@ def test_counts_of_settings_that_gain_never_stand_beside_verdicts():
     points = {"fixed": {"lime": Point(0.5, 0.5)}}
     for frames, counts in (({}, {"overview", "gains_by_factor"}), ({"verdicts": rows_of({})}, set())):
         result = analyse_table(TABLE, **points, frames=frames)
-        assert bool(result.ask(headline.compute).headline) == bool(counts)
+        assert bool(result.ask(headline.compute)["headline"]) == bool(counts)
         assert {"overview", "gains_by_factor"} & {shown.stem for shown in result.tables()} == counts
         assert plain(result)["fixed"]["lime"]["better"] == 4, "analysis.json has them"
 

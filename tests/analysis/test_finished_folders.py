@@ -3,7 +3,6 @@
 What is right are the files and the analysis of the sweep itself, as it ran in this process.
 """
 
-import dataclasses
 import sys
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import yaml
 from some_tables import peaked, rows
 
 import bmx_grid as bmx
+from bmx_grid.analysis.base import each_row
 from bmx_grid.analysis.finished import load_results
 from bmx_grid.analysis.gains import real_at_points
 from bmx_grid.analysis.load import from_arrow
@@ -110,12 +110,13 @@ def test_settings_and_points_are_one_number_in_all_tables(sweep, name):
     settings = run.settings.set_index(FACTORS)
     points = run.table("points").query("point == 'published'").set_index(FACTORS)
     found = run.analysis.ask(real_at_points)
-    assert found
-    for row in found:
-        stored = settings.loc[row.setting_names]
+    assert len(found)
+    for row in each_row(found):
+        setting_names = tuple(getattr(row, name) for name in FACTORS)
+        stored = settings.loc[setting_names]
         names = ("baseline", "best", "best_w", "best_p", "fixed", "fixed_w", "fixed_p", "plateau")
         assert [stored[column] for column in names] == [getattr(row, column) for column in names]
-        assert points.loc[row.setting_names, "gain"] == row.fixed_gain.value
+        assert points.loc[setting_names, "gain"] == row.fixed_gain
     surface = run.grid[run.grid.w == 1].join(settings.baseline, on=FACTORS)
     assert (surface.correlation == surface.baseline).all(), "the metric alone is one number at every p"
 
@@ -123,8 +124,7 @@ def test_settings_and_points_are_one_number_in_all_tables(sweep, name):
 def test_tables_that_the_analysis_wrote_are_its_own(sweep):
     run, _ = sweep(*OPTIONS["another seed"])
     for name, compute in (("selection", selection), ("ridge", fit_rows)):
-        computed = pd.DataFrame([dataclasses.asdict(row) for row in run.analysis.ask(compute)])
-        pd.testing.assert_frame_equal(run.table(name), computed, check_dtype=False, check_exact=True)
+        pd.testing.assert_frame_equal(run.table(name), run.analysis.ask(compute), check_dtype=False, check_exact=True)
     assert run.analysis.seed == 3
     assert np.isfinite(run.analysis.data_frames()["overview"]["mean gain"]).all()
 
@@ -144,7 +144,7 @@ def test_points_that_are_given_take_precedence(sweep):
     given = results.analyse(fixed={"erasure": Point(p=1.0, w=0.4)})
     assert given.fixed == {"erasure": Point(p=1.0, w=0.4)}
     other = from_arrow(rows({("x", "a", "m", "erasure"): peaked(1.3)}))
-    assert results.analyse(select_from=other).ask(chosen_points)["erasure"].p == 1.3
+    assert results.analyse(select_from=other).ask(chosen_points).loc["erasure", "p"] == 1.3
     assert results.analyse(select_from=other, fixed=given.fixed).fixed == given.fixed
 
 

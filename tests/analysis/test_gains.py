@@ -9,10 +9,9 @@ from some_frames import settings as some_settings
 from some_tables import peaked, random_surfaces, table
 
 from bmx_grid.analysis import gains as question
-from bmx_grid.analysis.base import Given, SettingKey
+from bmx_grid.analysis.base import Given, each_row
 from bmx_grid.analysis.declared_gains import declared, declared_points
-from bmx_grid.analysis.gain_summaries import Gain, summarise
-from bmx_grid.analysis.gains import at_points, real_gains
+from bmx_grid.analysis.gains import at_points, real_gains, summarise
 from bmx_grid.analysis.questions import analyse_table, plain
 from bmx_grid.measures.grid import Point
 
@@ -25,9 +24,7 @@ NAMES = ("d", "a", "m", "lime")
 
 def settings(gains, clusters=None):
     clusters = range(len(gains)) if clusters is None else clusters
-    return [
-        Gain(SettingKey("d", str(pair), "m", "lime"), 0.5, gain) for gain, pair in zip(gains, clusters, strict=True)
-    ]
+    return pd.DataFrame({"cluster": list(map(str, clusters)), "baseline": 0.5, "gain": gains})
 
 
 def analysis(options=AT, **changes):
@@ -38,22 +35,23 @@ def test_borders_of_better_and_worse():
     """No gain is worse, as in the paper; 1e-5 is not better; an undefined gain is counted in nothing."""
     gains = {"better": [1.1e-5], "worse": [0.0, -0.0, -1e-9], "unchanged": [1e-5], "undefined": [np.nan]}
     summary = summarise(settings(np.concatenate(list(gains.values()))))
-    assert {name: getattr(summary, name) for name in gains} == {name: len(values) for name, values in gains.items()}
-    assert (summary.n, summary.positive) == (5, 2)
+    assert {name: summary[name] for name in gains} == {name: len(values) for name, values in gains.items()}
+    assert (summary["n"], summary["positive"]) == (5, 2)
 
 
 def test_counts_are_tested_by_language_pair_not_by_setting():
     """15 of 18 settings on six language pairs, as the paper counts: the sign test of pairs gives .109, not .004."""
     summary = summarise(settings(np.repeat([0.01] * 5 + [-0.01], 3), np.repeat(list("abcdef"), 3)))
-    assert [summary.better, summary.n, summary.clusters, summary.clusters_better] == [15, 18, 6, 5]
-    assert summary.sign_p == pytest.approx(7 / 64)
+    assert [summary[name] for name in ("better", "n", "clusters", "clusters_better")] == [15, 18, 6, 5]
+    assert summary["sign_p"] == pytest.approx(7 / 64)
 
 
 def test_an_interval_across_settings_needs_three_clusters():
-    two, three = (summarise(settings([0.1, 0.2, 0.3, 0.4], names)) for names in ("aabb", "aabc"))
-    assert np.isnan([two.mean_low, two.mean_high]).all()
+    summaries = [summarise(settings([0.1, 0.2, 0.3, 0.4], names)) for names in ("aabb", "aabc")]
+    two, three = ((summary["mean_low"], summary["mean_high"]) for summary in summaries)
+    assert np.isnan(two).all()
     reach = 4.302652729911275 * np.sqrt(1.5 * (0.2**2 + 0.05**2 + 0.15**2)) / 4  # residual sums of a, b, c; t of 2
-    assert (three.mean_low, three.mean_high) == pytest.approx((0.25 - reach, 0.25 + reach))
+    assert three == pytest.approx((0.25 - reach, 0.25 + reach))
 
 
 CONTROLS = {
@@ -65,26 +63,27 @@ CONTROLS = {
 
 
 def test_controls_are_read_at_the_points_of_real_explainers_and_never_at_their_own():
-    result = analyse_table(table(CONTROLS)).ask(question.compute)
-    means = {control: {name: row.mean_gain for name, row in rows.items()} for control, rows in result.controls.items()}
+    analysed = analyse_table(table(CONTROLS))
+    controls = plain(analysed)["controls"]
+    means = {control: {name: row["mean_gain"] for name, row in rows.items()} for control, rows in controls.items()}
     assert means == {
         "random explainer": {"lime": pytest.approx(0.08 - 0.15)},  # 15 steps of 0.01 from its best
         "best of the grid": {"lime": pytest.approx(0.1), "random": pytest.approx(0.08)},  # without the random metric
         "random metric": {"lime": pytest.approx(0.03)},
     }
-    assert result.controls["random explainer"]["lime"].better == 0
-    assert [shown.stem for shown in question.tables(result)][-1] == "controls"
+    assert controls["random explainer"]["lime"]["better"] == 0
+    assert [shown.stem for shown in question.tables(analysed.ask(question.compute))][-1] == "controls"
 
 
 def test_gain_against_baseline_is_scipys_and_the_uncoupled_one_is_of_gain_and_mean():
     some = table(random_surfaces(2, pairs=("a", "b", "c"), explainers=("lime", "shap")))
     analysed = analyse_table(some, fixed={name: Point(0.5, 0.5) for name in ("lime", "shap")})
     real, result = analysed.ask(real_gains), analysed.ask(question.compute)
-    for name, rows in {"all": real, "shap": [row for row in real if row.setting.explainer == "shap"]}.items():
-        gain, baseline = np.array([row.gain for row in rows]), np.array([row.baseline for row in rows])
-        assert result.gain_baseline_pearson[name] == pytest.approx(pearsonr(gain, baseline)[0], abs=1e-12)
+    for name, rows in {"all": real, "shap": real[real["explainer"] == "shap"]}.items():
+        gain, baseline = rows["gain"].to_numpy(), rows["baseline"].to_numpy()
+        assert result["gain_baseline_pearson"][name] == pytest.approx(pearsonr(gain, baseline)[0], abs=1e-12)
         mean = baseline + gain / 2
-        assert result.gain_baseline_oldham[name] == pytest.approx(pearsonr(gain, mean)[0], abs=1e-12)
+        assert result["gain_baseline_oldham"][name] == pytest.approx(pearsonr(gain, mean)[0], abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +98,7 @@ def test_gain_against_baseline_is_scipys_and_the_uncoupled_one_is_of_gain_and_me
 )
 def test_a_gain_survives_at_a_corrected_p_of_5_percent(gain, holm, survives):
     analysed = analyse_table(table({NAMES: peaked(0.5, gain=gain)}), **AT, frames=frames({NAMES: gain}, holm=holm))
-    (row,) = analysed.ask(declared)
+    (row,) = each_row(analysed.ask(declared))
     assert row.survives == survives
     assert plain(analysed)["single_gains"] == {"tested": 1, "survive": survives}
 
@@ -120,24 +119,24 @@ def test_other_tests_are_not_those_of_the_gain(change):
     some = {**frames({NAMES: 0.1}, half=0.02), "settings": of_setting}
     another = some["tests"].assign(low=-9.0, high=9.0, **change)
     for both in ([another, some["tests"]], [some["tests"], another]):
-        row = declared_points(Given({**some, "tests": pd.concat(both)}))[0]
+        row = next(each_row(declared_points(Given({**some, "tests": pd.concat(both)}))))
         assert (row.point, row.test) == ("published", "perm_inputs")
         assert (row.low, row.high) == pytest.approx((0.08, 0.12))
-    assert all(np.isnan(row.low) for row in declared_points(Given({**some, "tests": another})))
+    assert declared_points(Given({**some, "tests": another}))["low"].isna().all()
     analysed = analyse_table(table({NAMES: peaked(0.5)}), **AT, frames={**some, "tests": another})
     assert plain(analysed)["single_gains"] == {"tested": 0, "survive": 0}
     twice = pd.concat([some["points"], some["points"].assign(gain=9.0)])  # by the primary judgement and another one
-    assert max(row.gain for row in declared_points(Given({**some, "points": twice}))) == 0.1
+    assert declared_points(Given({**some, "points": twice}))["gain"].max() == 0.1
 
 
 def test_a_gain_and_its_test_are_joined_by_key_however_far_their_digits_are_apart():
     """A table of tests without a table of settings has one statistic: that of the grid."""
     some = frames({NAMES: 0.1}, half=0.02)
     rounded = some["tests"].assign(difference=some["tests"]["difference"] + 1e-5)
-    (row, _) = declared_points(Given({**some, "tests": rounded}))
+    (row, _) = each_row(declared_points(Given({**some, "tests": rounded})))
     assert (row.gain, row.low) == pytest.approx((0.1, 0.08))
     other = rounded.assign(statistic="kendall")
-    (row, _) = declared_points(Given({**some, "tests": pd.concat([rounded, other])}))
+    (row, _) = each_row(declared_points(Given({**some, "tests": pd.concat([rounded, other])})))
     assert np.isnan(row.low), "of two statistics it is not known which is the grid's"
 
 
@@ -145,16 +144,17 @@ def test_the_gain_of_a_setting_is_that_of_its_declared_point_to_the_last_digit()
     some = frames({NAMES: 0.1})
     exact = np.nextafter(0.1, 1)
     some["points"]["gain"] = some["points"]["gain"].replace(0.1, exact)
-    (row,) = analyse_table(table({NAMES: peaked(0.5)}), **AT, frames=some).ask(at_points)
-    assert row.fixed_gain.value == exact
-    (row,) = analyse_table(table({NAMES: peaked(0.5)}), fixed={"lime": Point(0.6, 0.5)}, frames=some).ask(at_points)
-    assert row.fixed_gain.value == pytest.approx(0.09), "at another point it is that of the grid"
+    (gain,) = analyse_table(table({NAMES: peaked(0.5)}), **AT, frames=some).ask(at_points)["fixed_gain"]
+    assert gain == exact
+    another = analyse_table(table({NAMES: peaked(0.5)}), fixed={"lime": Point(0.6, 0.5)}, frames=some)
+    (gain,) = another.ask(at_points)["fixed_gain"]
+    assert gain == pytest.approx(0.09), "at another point it is that of the grid"
 
 
 def test_intervals_at_the_fixed_points_are_those_of_the_same_point_only():
     same, other = analysis(), analysis({"fixed": {"lime": Point(0.6, 0.5)}})
-    assert not any(np.isnan(row.fixed_gain.low) for row in same.ask(at_points))
-    assert all(np.isnan(row.fixed_gain.low) and not row.survives for row in other.ask(at_points))
+    assert same.ask(at_points)["fixed_gain_low"].notna().all()
+    assert other.ask(at_points)["fixed_gain_low"].isna().all() and not other.ask(at_points)["survives"].any()
     numbers = plain(same)["settings"]["d · a · m · lime"]
     assert (numbers["fixed_gain_low"], numbers["fixed_gain_high"]) == pytest.approx((0.09, 0.11))
     assert (numbers["fixed_gain_p"], numbers["fixed_gain_p_holm"]) == pytest.approx((0.001, 0.01))
@@ -164,7 +164,7 @@ def test_the_power_matters_unless_it_is_the_metric_alone():
     points = frames(GAINS)["points"].assign(p=-7.0)
     for w, same in ((1.0, True), (0.5, False)):
         analysed = analysis({"fixed": {"lime": Point(0.5, 1.0)}}, points=points.assign(w=w))
-        assert [not np.isnan(row.fixed_gain.low) for row in analysed.ask(at_points)] == [same] * len(GAINS)
+        assert analysed.ask(at_points)["fixed_gain_low"].notna().tolist() == [same] * len(GAINS)
 
 
 def rows_of(analysis, stem):

@@ -7,7 +7,7 @@ import pytest
 from some_tables import P, W, flat, lime, peaked, table
 
 from bmx_grid.analysis import headline
-from bmx_grid.analysis.base import Given
+from bmx_grid.analysis.base import Given, each_row
 from bmx_grid.analysis.points import (
     PUBLISHED_POINTS,
     best_points,
@@ -61,8 +61,8 @@ NEAREST, OTHER = "nearest to the published one", "nearest to the given one (what
 )
 def test_where_points_come_from(surfaces, options, words):
     analysis = analyse_table(table(surfaces), **options)
-    assert analysis.ask(chosen_points)["lime"].origin.endswith(words)
-    assert words in " ".join(analysis.ask(headline.compute).headline)
+    assert analysis.ask(chosen_points).loc["lime", "origin"].endswith(words)
+    assert words in " ".join(analysis.ask(headline.compute)["headline"])
     sentences = " ".join(text for shown in analysis.tables() for text in (shown.title, *shown.notes))
     assert "Points, held out" not in sentences
     assert ("held out (no data set" in sentences) is ("held out (" in words)
@@ -116,13 +116,13 @@ def changed(p, w, value, surface):
     ],
 )
 def test_of_equal_points_the_first_is_best(surface, first, plateau, tied):
-    (best,) = best_points(lime([surface]))
+    (best,) = each_row(best_points(lime([surface])))
     assert (best.best_p, best.best_w, best.best) == (*first, np.nanmax(surface))
     assert (best.plateau, best.ties_baseline) == (plateau, tied)
 
 
 def median(results_table):
-    of_lime = medians(best_points(results_table))["lime"]
+    of_lime = medians(best_points(results_table)).loc["lime"]
     return of_lime.p, of_lime.w, of_lime.n
 
 
@@ -138,7 +138,7 @@ def test_medians_are_written_in_the_digits_of_the_grid():
 
 def test_the_selection_has_the_medians_and_the_point_that_is_used():
     surfaces = {**surface_of(pair="a", p=-1.0), **surface_of(pair="b", p=0.0, gain=-0.1)}
-    (row,) = analyse_table(table(surfaces), **AS_PUBLISHED).ask(selection)
+    (row,) = each_row(analyse_table(table(surfaces), **AS_PUBLISHED).ask(selection))
     assert (row.explainer, row.n, row.strict_n) == ("lime", 2, 1), "nothing improves the second setting"
     assert (row.p, row.w) == median(table(surfaces))[:2]
     assert (row.strict_p, row.strict_w) == (-1.0, 0.5)
@@ -150,7 +150,7 @@ def test_the_selection_has_the_medians_and_the_point_that_is_used():
 def test_a_point_of_the_grid_is_as_published():
     peak = np.full((len(P), 3), 0.4)
     surfaces = {("mqm21", "a", "m", "lime"): peak}
-    chosen = analyse_table(table(surfaces, w=np.array([0.2, 0.4, 1.0])), **AS_PUBLISHED).ask(chosen_points)["lime"]
+    chosen = analyse_table(table(surfaces, w=np.array([0.2, 0.4, 1.0])), **AS_PUBLISHED).ask(chosen_points).loc["lime"]
     assert chosen.origin == "as published (chosen on other data)"
     assert point_name("lime", chosen.used_w, chosen.used_p) == "the published point"
     assert point_name("lime", 0.5, -1.4) == "w 0.5, p -1.4"

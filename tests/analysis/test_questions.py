@@ -31,15 +31,13 @@ SURFACES = random_surfaces(0, explainers=("lime", "random"), metrics=("m1", "ran
 SPREAD = '''
 """How far apart the gains of an explainer lie."""
 
-import pandas as pd
-
 from bmx_grid.analysis.base import Column, Table
 from bmx_grid.analysis.gains import real_at_points
 
 
 def compute(given):
-    gains = pd.DataFrame([(row.explainer, row.fixed_gain.value) for row in given.ask(real_at_points)])
-    return {"gain_spread": gains.groupby(0)[1].std(ddof=0).to_frame("deviation").rename_axis("explainer")}
+    gains = given.ask(real_at_points).groupby("explainer")["fixed_gain"]
+    return {"gain_spread": gains.std(ddof=0).to_frame("deviation")}
 
 
 def tables(result):
@@ -67,7 +65,7 @@ def test_a_question_from_outside_is_in_json_tables_page_and_terminal(package, tm
     arguments = [str(tmp_path), "questions=elsewhere.spread"]
     assert main([*arguments, "format=json"]) == 0
     spread = json.loads(capsys.readouterr().out)["gain_spread"]
-    gains = [row.fixed_gain.value for row in analyse_table(table(SURFACES)).ask(real_at_points)]
+    gains = analyse_table(table(SURFACES)).ask(real_at_points)["fixed_gain"]
     assert spread == {"lime": {"deviation": pytest.approx(float(np.std(gains)))}}
     for form, digits in (("text", ".4f"), ("markdown", ".4f"), ("latex", ".4f"), ("csv", "")):
         assert main([*arguments, f"format={form}"]) == 0

@@ -6,6 +6,7 @@ import pytest
 from sklearn.linear_model import Ridge
 from some_tables import flat, lime, peaked, random_surfaces, table
 
+from bmx_grid.analysis.base import FACTORS
 from bmx_grid.analysis.gains import real_gains
 from bmx_grid.analysis.questions import analyse_table
 from bmx_grid.analysis.regression import cluster_errors, compute, fit_rows
@@ -20,25 +21,25 @@ HOLED = {names: np.where(names[1] == "a", surface + HOLE, surface) for names, su
 @pytest.mark.parametrize("surfaces", [SURFACES, HOLED], ids=["all defined", "some undefined"])
 def test_ridge_is_scikit_learns(surfaces):
     analysis = analyse_table(table(surfaces), **AT)
-    real = [row for row in analysis.ask(real_gains) if not np.isnan(row.gain)]
-    gains = np.array([row.gain for row in real])
-    columns = pd.get_dummies(pd.DataFrame([row.setting for row in real]), prefix_sep=" ").astype(float)
+    real = analysis.ask(real_gains).dropna(subset="gain")
+    gains = real["gain"].to_numpy()
+    columns = pd.get_dummies(real[list(FACTORS)], prefix_sep=" ").astype(float)
     oracle = Ridge(alpha=1).fit(columns, gains)
-    coefficients, fit = analysis.ask(compute).ridge_coefficients, analysis.ask(compute).ridge
-    named = {f"{row.factor} {row.name}": row.coefficient for row in coefficients}
+    rows, fit = analysis.ask(compute)["ridge_coefficients"], analysis.ask(compute)["ridge"]
+    named = dict(zip(rows["factor"] + " " + rows["name"], rows["coefficient"], strict=True))
     assert named == pytest.approx(dict(zip(columns.columns, oracle.coef_, strict=True)), abs=1e-14)
-    assert fit.intercept == pytest.approx(oracle.intercept_, abs=1e-14)
-    assert fit.r2 == pytest.approx(oracle.score(columns, gains), abs=1e-12)
+    assert fit["intercept"] == pytest.approx(oracle.intercept_, abs=1e-14)
+    assert fit["r2"] == pytest.approx(oracle.score(columns, gains), abs=1e-12)
     assert list(named.values()) == sorted(named.values(), reverse=True)
-    assert fit.n == len(real)
+    assert fit["n"] == len(real)
 
 
 def test_the_table_of_the_fit_has_all_of_it():
     analysis = analyse_table(table(SURFACES), **AT)
-    fit, rows = analysis.ask(compute).ridge, analysis.ask(fit_rows)
-    assert {row.name: row.coefficient for row in rows} == fit.coefficients
+    fit, rows = analysis.ask(compute)["ridge"], analysis.ask(fit_rows)
+    assert dict(zip(rows["name"], rows["coefficient"], strict=True)) == fit["coefficients"]
     for name in ("intercept", "r2", "n", "clusters", "alpha"):
-        assert {getattr(row, name) for row in rows} == {getattr(fit, name)}
+        assert set(rows[name]) == {fit[name]}
 
 
 def test_standard_errors_are_those_of_refits_on_drawn_clusters():
@@ -59,16 +60,17 @@ def test_standard_errors_are_those_of_refits_on_drawn_clusters():
 
 def test_names_that_two_factors_share_are_told_apart():
     analysis = analyse_table(table({("d", "same", "m", "same"): peaked(-1.0), ("d", "b", "m", "same"): flat()}))
-    named = analysis.ask(compute).ridge.coefficients
+    named = analysis.ask(compute)["ridge"]["coefficients"]
     assert set(named) == {"d", "language_pair:same", "b", "m", "explainer:same"}
     assert list(named.values()) == sorted(named.values(), reverse=True)
 
 
 def test_ridge_of_a_single_setting_is_its_gain_and_of_nothing_is_undefined():
     single = analyse_table(lime([peaked(0.5, gain=0.03)]), **AT).ask(compute)
-    assert single.ridge.intercept == pytest.approx(0.03)
-    assert {row.coefficient for row in single.ridge_coefficients} == {0.0} and np.isnan(single.ridge.r2)
-    factors = [row.factor for row in single.ridge_coefficients]
+    assert single["ridge"]["intercept"] == pytest.approx(0.03)
+    assert set(single["ridge_coefficients"]["coefficient"]) == {0.0} and np.isnan(single["ridge"]["r2"])
+    factors = single["ridge_coefficients"]["factor"].tolist()
     assert factors == sorted(factors), "equal coefficients stand in alphabetical order"
     nothing = analyse_table(lime([peaked(0.5)]), fixed={"lime": Point(9.0, 0.5)}).ask(compute)
-    assert (len(nothing.ridge_coefficients), nothing.ridge.n) == (0, 0) and np.isnan(nothing.ridge.intercept)
+    assert (len(nothing["ridge_coefficients"]), nothing["ridge"]["n"]) == (0, 0)
+    assert np.isnan(nothing["ridge"]["intercept"])

@@ -1,6 +1,7 @@
 """Metrics in comparison: correlations and tests against SciPy, the command against Python, and mistakes of both."""
 
 import dataclasses
+import itertools
 import json
 
 import numpy as np
@@ -10,7 +11,7 @@ import scipy.stats
 
 import bmx_grid as bmx
 from bmx_grid.commands.compare import main
-from bmx_grid.core.errors import BmxError
+from bmx_grid.core.errors import BmxError, ConfigError
 from bmx_grid.core.wording import number
 from bmx_grid.measures import compare_systems
 from bmx_grid.measures.multiple_tests import holm
@@ -260,3 +261,86 @@ def test_the_scale_of_a_column_changes_no_table(frame, factor, options):
 
     for wanted, found in zip(tables(1, 1), tables(factor, 1 / factor**0.5), strict=True):
         pd.testing.assert_frame_equal(found, wanted, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"by": "item"}, {"by": "system"}, {"level": "system"}, {"level": "system", "unit": "both"}], ids=str
+)
+@pytest.mark.parametrize("statistic", ["pearson", "kendall_c"])
+def test_one_side_is_that_of_the_metric_named_first(frame, options, statistic):
+    """Both sides of one seed: their p add up to 1 and the share of swaps that give the observed difference itself."""
+    german = frame[frame["lp"] == "de-en"]
+    options = {**options, "human": "MQM", "statistic": statistic, "resamples": 200}
+    better, other = METRICS[0], METRICS[1]
+    # Both order the four systems alike: whole systems swapped or drawn never make a difference in tau-c.
+    always_equal = statistic == "kendall_c" and options.get("level") == "system" and "unit" not in options
+    (usual,) = bmx.compare(german, METRICS, **options).tests.to_dict("records")
+    found = {}
+    for names in ([better, other], [other, better]):
+        for alternative in ("greater", "less"):
+            compared = bmx.compare(german, names, alternative=alternative, confidence=0.5, **options)
+            (row,) = compared.tests.to_dict("records")
+            assert [row["compared"], row["against"]] == names
+            assert row["alternative"] == alternative
+            assert "one-sided" in compared.summary() and "50 % interval" in " ".join(compared.summary().split())
+            assert abs(row["difference"]) == pytest.approx(usual["difference"], abs=1e-12)
+            if not always_equal:
+                assert row["high"] - row["low"] < usual["high"] - usual["low"]
+            found[names[0], alternative] = row["p"]
+    if always_equal:
+        assert {usual["difference"], usual["low"], usual["high"]} == {0}
+        assert {usual["p"], *found.values()} == {1}
+        return
+    for name in METRICS:
+        assert 1 < found[name, "greater"] + found[name, "less"] < 2
+    if usual["difference"] > 0:
+        first = usual["compared"]
+        assert found[first, "greater"] < found[first, "less"]
+    else:
+        # The metrics order the systems alike: neither is better, and both sides count the swaps without a difference.
+        assert statistic == "kendall_c" and options["level"] == "system"
+        assert usual["p"] == 1 and min(found.values()) > 0.5
+
+
+@pytest.mark.parametrize("statistic", ["pearson", "kendall_c"])
+def test_p_of_one_side_is_the_share_of_all_swaps_of_systems(frame, statistic):
+    """All 16 swaps of four systems, by SciPy: the estimate from 2,000 of them is within 4 standard errors."""
+    correlate = {
+        "pearson": lambda scores, human: scipy.stats.pearsonr(scores, human).statistic,
+        "kendall_c": lambda scores, human: scipy.stats.kendalltau(scores, human, variant="c").statistic,
+    }[statistic]
+    german = frame[frame["lp"] == "de-en"]
+    means = german.groupby("sys")[["MQM", *METRICS]].mean()
+    human = means["MQM"].to_numpy()
+    x, y = (scipy.stats.zscore(means[name].to_numpy()) for name in METRICS)
+    differences = []
+    for swap in itertools.product([False, True], repeat=SYSTEMS):
+        swapped_x = np.where(swap, y, x)
+        swapped_y = np.where(swap, x, y)
+        differences.append(correlate(swapped_x, human) - correlate(swapped_y, human))
+    # The first swaps nothing; the sum of standardised scores may round equal differences apart.
+    observed = differences[0]
+    exact = {
+        "greater": np.mean(np.array(differences) >= observed - 1e-9),
+        "less": np.mean(np.array(differences) <= observed + 1e-9),
+    }
+    for alternative, share in exact.items():
+        compared = bmx.compare(
+            german, METRICS, "MQM", level="system", statistic=statistic, alternative=alternative, resamples=2000
+        )
+        assert compared.tests["p"].item() == pytest.approx(share, abs=4 * np.sqrt(share * (1 - share) / 2000) + 1e-3)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"alternative": "bigger"}, "alternative"),
+        ({"confidence": 95}, "Write 0.9 for 90 %"),
+        ({"confidence": True}, "Write 0.9 for 90 %"),
+        ({"confidence": float("nan")}, "Write 0.9 for 90 %"),
+    ],
+    ids=["unknown side", "percent", "a flag", "NaN"],
+)
+def test_other_sides_and_levels_are_refused(frame, options, words):
+    with pytest.raises(ConfigError, match=words):
+        bmx.compare(frame[frame["lp"] == "de-en"], METRICS, human="MQM", **options)

@@ -6,7 +6,7 @@ from some_attributions import attributions, planted, rows_of
 from some_settings import finished
 
 from bmx_grid.boosts.base import Part
-from bmx_grid.boosts.power_mean_grid import AtPoint, PowerMeanGrid, PowerRange, best_mixture
+from bmx_grid.boosts.power_mean_grid import AtPoint, PowerMeanGrid, PowerRange, best_mixture, scores_at
 from bmx_grid.core.configure import build, load_option
 from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.evaluations.grid_surface import scores_of_point
@@ -98,6 +98,17 @@ def test_without_shift_a_word_score_that_is_not_positive_is_named(value):
     wrong = rows_of([0.1], [np.nan], [0.5, value], [0.3])
     with pytest.raises(DataError, match=rf"row 2: a word score of {value:g} of the hypothesis is not above 0"):
         PowerMeanGrid(shift="none", side="hypothesis").features(good, wrong)
+
+
+def test_scores_at_a_point_are_those_of_the_formula_and_at_w_1_the_base_scores():
+    truth, hypothesis = rows_of([0.1, 0.2], [], [0.4], []), rows_of([0.3], [0.1, 0.5], [np.nan], [])
+    base = np.array([0.5, 0.7, 0.9, 0.2])
+    means = np.array([0.2, 0.3, np.nan, np.nan]) + 1e-9  # the smallest word is above 0: the shift is 1e-9 alone
+    scores = scores_at(GridSpec(), 1.0, 0.4, base, truth, hypothesis)
+    np.testing.assert_allclose(scores, 0.4 * base + 0.6 * means, rtol=1e-12)
+    boost = PowerMeanGrid((1.0,), (0.4,))
+    np.testing.assert_allclose(boost.apply(base, truth, hypothesis, AtPoint(0.4, 1.0)), scores, rtol=1e-12)
+    assert scores_at(GridSpec(), 1.0, 1.0, base, truth, hypothesis).tolist() == base.tolist()
 
 
 def test_a_point_is_restored_on_the_grid_only():

@@ -6,6 +6,7 @@ import itertools
 import numpy as np
 import pytest
 import scipy.stats
+from bmx_grid.words.statistics import text_statistics
 from fakes import HashMetric, composed
 from some_recipe import recipe
 from some_settings import changed, simulated, table_rows
@@ -18,6 +19,7 @@ from bmx_grid.core.configure import build
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.ragged import Ragged
 from bmx_grid.datasets.segments import Judgements
+from bmx_grid.evaluations import held_out
 from bmx_grid.evaluations.base import Estimate, Evaluation
 from bmx_grid.evaluations.boost_evidence import ALL, BoostRow, contrasts, over_pairs
 from bmx_grid.evaluations.boosts import BoostEvaluation
@@ -38,6 +40,7 @@ from bmx_grid.evaluations.verdicts import (
 )
 from bmx_grid.measures.grid import Point, PowerRange
 from bmx_grid.measures.resampling import codes
+from bmx_grid.words.perturbation import ROLES
 
 NAN = float("nan")
 W, P = (0.0, 0.4, 0.8, 1.0), PowerRange(-2, 2, 1)
@@ -383,6 +386,18 @@ def test_resamples_of_differences_of_outputs_draw_the_items_of_their_clusters():
         for item in range(1, 31)
     ]
     np.testing.assert_allclose(resampled["b", "metric", "cross_fitted", ""][1:], expected, atol=1e-12)
+
+
+def test_statistics_of_texts_are_computed_once_for_all_metrics_and_boosts(monkeypatch):
+    calls = []
+    monkeypatch.setattr(held_out, "_kept_statistics", {})
+    monkeypatch.setattr(held_out, "text_statistics", lambda *texts: calls.append(texts) or text_statistics(*texts))
+    setting = simulated("signal", n=60)
+    settings = [setting, dataclasses.replace(setting, metric_name="another")]
+    results = together(settings, boosts={"mean": MEAN, "grid": OWN_GRID})
+    roles = [role for role in ROLES if setting.segments.has(role)]
+    assert len(calls) == len(roles)
+    assert {row["metric"] for row in rows(results, "verdicts")} == {setting.metric_name, "another"}
 
 
 def test_boosts_of_reassigned_attributions_stand_beside_a_boost_if_they_are_asked_for():

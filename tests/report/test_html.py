@@ -233,7 +233,7 @@ def test_the_heat_map_holds_every_gain_to_half_a_step():
         gains = analysis.table.gains[place]
         np.testing.assert_allclose(decoded(grids, place), gains, rtol=0, atol=setting["step"] / 2 + 1e-12)
         assert setting["step"] <= np.nanmax(np.abs(gains)) / LEVELS + 1e-18
-        assert setting["best"] == [best[place].best_w, best[place].best_p, best[place].best]
+        assert setting["best"] == best.loc[place, ["best_w", "best_p", "best"]].tolist()
 
 
 def test_infinite_powers_are_in_the_page_as_texts_that_scripts_read_as_numbers(tmp_path):

@@ -23,7 +23,7 @@ from bmx_grid.sweep.executors.dask import Dask
 from bmx_grid.sweep.executors.local import Loky, Sequential
 from bmx_grid.sweep.plan import make_plan
 from bmx_grid.sweep.runner import _needs_device, run_plan
-from bmx_grid.sweep.settings import PlanOptions
+from bmx_grid.sweep.settings import NotRun, PlanOptions
 
 TWO = ("cuda:0", "cuda:1")
 
@@ -215,7 +215,7 @@ def test_texts_of_what_fails_are_neither_done_nor_left(tmp_path):
     done, dropped = [], []
     executor = Sequential(chunk_texts=20)
     options = {"executor": executor, "stop_on_error": False, "progress": done.append, "drop": dropped.append}
-    failed = [outcome for outcome in run_plan(plan, {}, **options) if outcome.result is None]
+    failed = [outcome for outcome in run_plan(plan, {}, **options) if isinstance(outcome, NotRun)]
     reasons = {outcome.label.split(" · ")[2]: outcome.reason for outcome in failed}
     assert reasons["absent"] == "there is no such library" and "ZeroDivisionError" in reasons["later"]
     by_metric = {setting.metric_name: setting.n_texts for setting in plan.settings}
