@@ -114,9 +114,9 @@ def compare(
     frames = (_correlations(settings, options), tests, verdicts_of_pairs(pairs, differences, options))
     n_clusters = len(set().union(*(setting.clusters for setting in settings)))
     has_lengths = all(setting.log_words is not None for setting in settings)
-    how = (level, by, statistic, options.resamples, options.seed)
-    read = (roles, n_clusters, has_lengths)
-    compared = Compared(*frames, *how, *read, options.alternative, options.confidence)
+    how: dict[str, Any] = {"resamples": options.resamples, "seed": options.seed, "columns": roles}
+    how |= {"alternative": options.alternative, "confidence": options.confidence}
+    compared = Compared(*frames, level, by, statistic, n_clusters=n_clusters, has_lengths=has_lengths, **how)
     return compared.of_kind(kind)
 
 
