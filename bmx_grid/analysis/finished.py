@@ -12,8 +12,9 @@ from bmx_grid.analysis.base import NO_SETTINGS, GridTable
 from bmx_grid.analysis.load import load_table, tables_beside
 from bmx_grid.analysis.questions import Analysis, analyse_table, load_questions
 from bmx_grid.core.configure import build, class_of, convert
+from bmx_grid.core.documents import parse_yaml
 from bmx_grid.core.errors import BmxError, DataError
-from bmx_grid.core.storage import is_file, is_folder, parse_yaml
+from bmx_grid.core.storage import is_file, is_folder
 from bmx_grid.core.wording import first_line
 from bmx_grid.evaluations.grid_options import GridOptions
 from bmx_grid.evaluations.stored_tables import Tables

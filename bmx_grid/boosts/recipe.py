@@ -13,11 +13,12 @@ from typing import Any
 
 from bmx_grid.boosts.base import Boost, Fitted, Part
 from bmx_grid.core.configure import build, convert, load_option, options
+from bmx_grid.core.documents import read_json
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, StoreError, unknown
 from bmx_grid.core.file_keys import check_keys_of_recipe
 from bmx_grid.core.identity import Component, canonical_json, digest, identity
 from bmx_grid.core.ragged import Floats, Ragged
-from bmx_grid.core.storage import expanded, read_json, write_text
+from bmx_grid.core.storage import expanded, write_text
 from bmx_grid.core.wording import shortened, with_interval
 from bmx_grid.measures.correlation import Kind
 

@@ -78,9 +78,9 @@ READ_FROM_FILES = ("imported", "human")
 ComponentSettings = Mapping[str, Any]  # of --set
 # Of one unpacked file: a few kilobytes of gzip may hold more than the memory.
 MAX_BYTES = 200_000_000
-ARCHIVES = (b"PK\x03\x04", b"PAR1")  # how workbooks and Parquet files begin
+NOT_TEXT = (b"PK\x03\x04", b"PAR1")  # how workbooks and Parquet files begin
 # What the first line of a table holds, by the end of its name.
-SEPARATORS = {".csv": ",;", ".tsv": "\t", ".jsonl": "{"}
+SIGNS_OF_TABLES = {".csv": ",;", ".tsv": "\t", ".jsonl": "{"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -362,11 +362,11 @@ def _lines(name: str, encoding: str | None) -> list[str]:
     raw = _standard_input() if name == "-" else read_bytes(expanded(name))
     if raw.startswith(GZIP):
         raw = gunzip(raw, name, MAX_BYTES, "score it in parts.")
-    if raw.startswith(ARCHIVES):
+    if raw.startswith(NOT_TEXT):
         raise DataError(f"{name} is a workbook or another archive; save its texts as text, one per line.")
     lines = decode_lines(raw, name, encoding, "--encoding=")
     kind = Path(name).suffix.lower()
-    if lines and any(sign in lines[0] for sign in SEPARATORS.get(kind, "")):
+    if lines and any(sign in lines[0] for sign in SIGNS_OF_TABLES.get(kind, "")):
         warnings.warn(
             f"{name}: each line is scored as one text, with its separators. To score a table: bmx-grid "
             f"'dataset=[tabular]' 'dataset.tabular.path=\"{name}\"' 'metric=[chrf]' 'explainer=[]'",

@@ -21,9 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from bmx_grid.core.configure import CONFIGS
+from bmx_grid.core.documents import read_json
 from bmx_grid.core.errors import UnavailableError, shown
 from bmx_grid.core.identity import file_digest
-from bmx_grid.core.storage import expanded, read_json
+from bmx_grid.core.storage import expanded
 from bmx_grid.models.limits import check_limits
 from bmx_grid.models.packed import check_packed, is_packed, packed_content, unpacked_folder
 

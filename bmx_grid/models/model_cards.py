@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable
 
+from bmx_grid.core.documents import parse_yaml
 from bmx_grid.core.errors import UnavailableError
-from bmx_grid.core.storage import parse_yaml
 from bmx_grid.models.files import find_file
 
 LanguageCodes = frozenset[str]  # codes of ISO 639-1, such as en

@@ -263,7 +263,7 @@ def _markdown_cell(cell: Cell) -> str:
 
 
 # The minus of a number among words, such as the end of an interval.
-MINUS = re.compile(r"(?<![\w.])-(?=\.?\d)")
+MINUS_SIGN = re.compile(r"(?<![\w.])-(?=\.?\d)")
 
 
 def _latex_cell(cell: Cell) -> str:
@@ -273,7 +273,7 @@ def _latex_cell(cell: Cell) -> str:
     if is_number and text.startswith(("-", "+")):
         return rf"$\mathbf{{{text}}}$" if cell.marked else f"${text}$"
     if isinstance(cell.value, int | float):
-        text = MINUS.sub("$-$", text)
+        text = MINUS_SIGN.sub("$-$", text)
     return rf"\textbf{{{text}}}" if cell.marked else text
 
 

@@ -23,8 +23,9 @@ from typing import Any
 
 from bmx_grid.boosts.recipe import Identity, Recipe
 from bmx_grid.core.configure import convert
+from bmx_grid.core.documents import read_json
 from bmx_grid.core.errors import BmxError, ConfigError, StoreError
-from bmx_grid.core.storage import inside, read_json, write_text
+from bmx_grid.core.storage import inside, write_text
 from bmx_grid.core.wording import file_stem
 from bmx_grid.evaluations.verdicts import HURTS
 from bmx_grid.sweep.results import SettingResult

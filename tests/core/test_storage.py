@@ -8,7 +8,8 @@ import time
 import pytest
 
 from bmx_grid.core import storage
-from bmx_grid.core.storage import parse_yaml, read_file, read_json
+from bmx_grid.core.documents import parse_yaml, read_json
+from bmx_grid.core.storage import read_file
 
 
 @pytest.fixture

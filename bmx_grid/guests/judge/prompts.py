@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from bmx_grid.core.configure import CONFIGS, convert, options
+from bmx_grid.core.documents import parse_yaml
 from bmx_grid.core.errors import ConfigError, ExplainError, UnavailableError, unknown
 from bmx_grid.core.identity import digest
-from bmx_grid.core.storage import expanded, parse_yaml, read_file
+from bmx_grid.core.storage import expanded, read_file
 from bmx_grid.words.perturbation import ROLES, Item, Role
 
 Messages = tuple[tuple[str, str], ...]  # (role, text), in order
