@@ -1,4 +1,4 @@
-"""An evaluation, an executor and a question from another package, as docs/contributing shows them.
+"""A boost, an evaluation, an executor and a question from another package, as docs/contributing shows them.
 
 A metric and an explainer: docs/own_parts.md, which test_docs.py runs.
 """
@@ -16,7 +16,7 @@ from fakes import ROOT
 from bmx_grid.commands.analyse import main as analyse
 from bmx_grid.commands.run import main as sweep
 
-PAGES = ("evaluation", "question", "executor")  # of docs/contributing, whose blocks are the files of such a package
+PAGES = ("boost", "evaluation", "question", "executor")  # of docs/contributing, whose blocks are the files of such a package
 
 
 @pytest.fixture(scope="module")
@@ -29,11 +29,12 @@ def folder(tmp_path_factory) -> Path:
             (place / name).parent.mkdir(parents=True, exist_ok=True)
             (place / name).write_text(block)
     (place / "ext" / "__init__.py").write_text("")
-    chosen = ("metric=[chrf]", "explainer=[erasure]", "evaluation=[grid,per_system]", "executor=noted")
+    chosen = ("metric=[chrf]", "explainer=[erasure]", "boost=[power_mean_grid,median]", "executor=noted")
+    evaluated = "evaluation=[grid,boosts,per_system]"
     small = ("dataset=[sample]", "dataset.sample.language_pairs=[de-en]", "limit=9", "tracking=none")
     asked = ("questions=[ext.question]", "output_dir=out", "cache_dir=cache")
     known = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{place}", "BMX_ALLOWED_PACKAGES": "ext"}
-    command = [sys.executable, "-m", "bmx_grid", "--config-dir", "conf", *chosen, *small, *asked]
+    command = [sys.executable, "-m", "bmx_grid", "--config-dir", "conf", *chosen, evaluated, *small, *asked]
     done = subprocess.run(command, cwd=place, env=known, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return place
@@ -44,6 +45,8 @@ def test_a_sweep_uses_all_of_them(folder):
     table = pd.read_parquet(folder / "out" / "tables" / "per_system.parquet")
     assert list(table.columns) == ["dataset", "language_pair", "metric", "explainer", "system", "mean", "human", "n"]
     assert table.groupby("metric", observed=True).n.sum().to_dict() == {"chrf": 9}
+    boosts = pd.read_parquet(folder / "out" / "tables" / "boosts.parquet")
+    assert "median" in set(boosts.boost)
     assert set((folder / "jobs.txt").read_text().split()) == {"job"}
     assert "How far a grid gets from its baseline" in (folder / "out" / "report.html").read_text()
 
