@@ -16,7 +16,12 @@ from fakes import ROOT
 from bmx_grid.commands.analyse import main as analyse
 from bmx_grid.commands.run import main as sweep
 
-PAGES = ("boost", "evaluation", "question", "executor")  # of docs/contributing, whose blocks are the files of such a package
+PAGES = (
+    "boost",
+    "evaluation",
+    "question",
+    "executor",
+)  # of docs/contributing, whose blocks are the files of such a package
 
 
 @pytest.fixture(scope="module")
