@@ -28,7 +28,7 @@ BROKEN = [
     ("metric", "reads", "texts", "HostileHashMetric.reads: expected a tuple of source, reference, hypothesis"),
     ("metric", "cost", "a text", "HostileHashMetric.cost: expected light or model, got '1.0'"),
     ("metric", "count_texts", "a text", "hash|salt:0: count_texts: expected a whole number of texts, got '1.0'"),
-    ("metric", "given", "a number", "AttributeError: 'float' object has no attribute 'segments'"),
+    ("metric", "given", "a number", "HostileHashMetric.given: expected an AttributionSet or None, got a float"),
     ("explainer", "attribute", "one too few", "attributions of the words of the source, for source '"),
     ("explainer", "attribute", "one too few", ": expected 8 real numbers, got 7."),
     ("explainer", "attribute", "NaN", ": expected 8 real numbers, got 8 NaN."),
