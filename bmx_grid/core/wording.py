@@ -56,7 +56,7 @@ CORRELATION_NAMES = {
     "pearson": "Pearson's r",
     "spearman": "Spearman's ρ",
     "kendall": "Kendall's τ",
-    "kendall_c": "Kendall's τ-c",
+    "kendall_tau_c": "Kendall's τ-c",
 }
 LONGEST_LABEL = 44  # characters of a name where there is room for a line
 SHORT_LABEL = 22  # beside the axes of a figure that is a column wide

@@ -26,7 +26,7 @@ from bmx_grid.measures.ordered import dense_ranks, ordered_grid, without_roundin
 Kind = Literal["pearson", "spearman", "kendall"]
 KINDS: tuple[str, ...] = get_args(Kind)
 # of two lists of scores; grids and boosts rest on the kinds above
-Coefficient = Literal[Kind, "kendall_c"]
+Coefficient = Literal[Kind, "kendall_tau_c"]
 COEFFICIENTS: tuple[str, ...] = get_args(Coefficient)
 
 FEWEST = 3  # any two pairs correlate perfectly
@@ -41,11 +41,11 @@ NO_CHANGE = 1e-5  # a gain up to this counts as no change
 def correlate(kind: Coefficient, x: ArrayLike, y: ArrayLike) -> float:
     """The correlation of two float64[N]; pairs with NaN on either side (not rated) are left out.
 
-    kind: "pearson", "spearman", "kendall" (tau-b) or "kendall_c" (`kendall_tau_c`). Pearson's r is NaN where a number
+    kind: "pearson", "spearman", "kendall" (tau-b) or "kendall_tau_c". Pearson's r is NaN where a number
     is infinite. Raises ConfigError for an unknown kind, ValueError for other shapes.
     """
     check_coefficient(kind)
-    if kind == "kendall_c":
+    if kind == "kendall_tau_c":
         return kendall_tau_c(x, y)
     left = np.asarray(x, dtype=np.float64)
     right = np.asarray(y, dtype=np.float64)

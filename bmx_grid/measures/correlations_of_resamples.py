@@ -42,12 +42,12 @@ def weighted_correlations(kind: Coefficient, columns: Floats, human: Floats, tim
         return correlations
     times = np.ascontiguousarray(times)
     columns = columns[:, known]
-    if kind in ("kendall", "kendall_c"):
+    if kind in ("kendall", "kendall_tau_c"):
         from bmx_grid.measures.ordered import weighted_kendall
 
         for place, column in zip(known, columns.T, strict=True):
             correlations[place] = weighted_kendall(column, human, times.T)
-            if kind == "kendall_c":
+            if kind == "kendall_tau_c":
                 correlations[place] = tau_c_of(correlations[place], column, human, times)
     elif kind == "pearson":
         correlations[known] = _pearson(columns, human, times)

@@ -24,7 +24,7 @@ def projected(kind: Coefficient, scores: Floats, human: Floats) -> Floats:
     constant = (scores == scores[0]).all() or (human == human[0]).all()
     if constant:
         return np.full(len(scores), np.nan)
-    if kind == "kendall_c":
+    if kind == "kendall_tau_c":
         return _of_tau_c(scores, human)
     of_both, of_scores, of_human, degree = _moments(kind, scores, human)
     # sums of moves are the moments times their degree in the weights

@@ -42,7 +42,7 @@ from bmx_grid.measures.resampling import (
     sums_by,
 )
 
-Statistic = Literal["pearson", "spearman", "kendall", "kendall_c", "pairwise_accuracy", "agreement_slope"]
+Statistic = Literal["pearson", "spearman", "kendall", "kendall_tau_c", "pairwise_accuracy", "agreement_slope"]
 FEWEST_SYSTEMS = 3  # different ones, in a resample that counts
 
 
@@ -202,7 +202,7 @@ def _statistics_of(
             untied_metric = (pairs * np.abs(by_metric)).sum(axis=0)
             untied_human = (pairs * np.abs(by_human)).sum(axis=0)
             values[statistic] = ratio(net, np.sqrt(untied_metric * untied_human))
-        elif statistic == "kendall_c":
+        elif statistic == "kendall_tau_c":
             net = (pairs * by_metric * by_human).sum(axis=0)
             fewer = np.minimum(_n_different(metric, times), _n_different(human, times))
             values[statistic] = ratio(2 * net * fewer, times.sum(axis=0) ** 2 * (fewer - 1))

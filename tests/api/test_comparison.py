@@ -266,14 +266,14 @@ def test_the_scale_of_a_column_changes_no_table(frame, factor, options):
 @pytest.mark.parametrize(
     "options", [{}, {"by": "item"}, {"by": "system"}, {"level": "system"}, {"level": "system", "unit": "both"}], ids=str
 )
-@pytest.mark.parametrize("statistic", ["pearson", "kendall_c"])
+@pytest.mark.parametrize("statistic", ["pearson", "kendall_tau_c"])
 def test_one_side_is_that_of_the_metric_named_first(frame, options, statistic):
     """Both sides of one seed: their p add up to 1 and the share of swaps that give the observed difference itself."""
     german = frame[frame["lp"] == "de-en"]
     options = {**options, "human": "MQM", "statistic": statistic, "resamples": 200}
     better, other = METRICS[0], METRICS[1]
     # Both order the four systems alike: whole systems swapped or drawn never make a difference in tau-c.
-    always_equal = statistic == "kendall_c" and options.get("level") == "system" and "unit" not in options
+    always_equal = statistic == "kendall_tau_c" and options.get("level") == "system" and "unit" not in options
     (usual,) = bmx.compare(german, METRICS, **options).tests.to_dict("records")
     found = {}
     for names in ([better, other], [other, better]):
@@ -298,16 +298,16 @@ def test_one_side_is_that_of_the_metric_named_first(frame, options, statistic):
         assert found[first, "greater"] < found[first, "less"]
     else:
         # The metrics order the systems alike: neither is better, and both sides count the swaps without a difference.
-        assert statistic == "kendall_c" and options["level"] == "system"
+        assert statistic == "kendall_tau_c" and options["level"] == "system"
         assert usual["p"] == 1 and min(found.values()) > 0.5
 
 
-@pytest.mark.parametrize("statistic", ["pearson", "kendall_c"])
+@pytest.mark.parametrize("statistic", ["pearson", "kendall_tau_c"])
 def test_p_of_one_side_is_the_share_of_all_swaps_of_systems(frame, statistic):
     """All 16 swaps of four systems, by SciPy: the estimate from 2,000 of them is within 4 standard errors."""
     correlate = {
         "pearson": lambda scores, human: scipy.stats.pearsonr(scores, human).statistic,
-        "kendall_c": lambda scores, human: scipy.stats.kendalltau(scores, human, variant="c").statistic,
+        "kendall_tau_c": lambda scores, human: scipy.stats.kendalltau(scores, human, variant="c").statistic,
     }[statistic]
     german = frame[frame["lp"] == "de-en"]
     means = german.groupby("sys")[["MQM", *METRICS]].mean()

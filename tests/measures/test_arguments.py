@@ -74,7 +74,7 @@ def test_what_cannot_be_is_refused(call, message):
         pytest.param(lambda: compare(X[:0], Y[:0], HUMAN[:0], statistic="Pearson"), "'pearson'", id="of no segments"),
         pytest.param(lambda: grouped_correlations(["Pearson"], XY, HUMAN, GROUPS, ROWS), "'pearson'", id="of groups"),
         pytest.param(lambda: grouped_correlations("kendal", XY, HUMAN, GROUPS, ROWS), "'kendall'", id="a text"),
-        pytest.param(lambda: within_groups("kendall_d", XY, HUMAN, GROUPS), "'kendall_c'", id="within groups"),
+        pytest.param(lambda: within_groups("kendall_c", XY, HUMAN, GROUPS), "'kendall'", id="within groups"),
         pytest.param(lambda: resampled_correlations("spearmen", XY, HUMAN, GROUPS % 2, 9, 0), "'spearman'", id="draws"),
         pytest.param(lambda: compare_agreement("acc-eq", ALL), "Did you mean 'acc_eq'", id="agreement"),
         pytest.param(lambda: compare_agreement("spa", ALL, unit="system"), "'systems'", id="unit of agreement"),

@@ -289,14 +289,14 @@ def test_tau_c_is_scipys_of_resamples_systems_and_projections(case):
     """Resamples are lists written out; systems' scores are the same lists; a constant side is NaN."""
     x, y = TAU_C_CASES[case]
     n = len(x)
-    assert correlate("kendall_c", x, y) == pytest.approx(tau_c(x, y), abs=1e-12)
+    assert correlate("kendall_tau_c", x, y) == pytest.approx(tau_c(x, y), abs=1e-12)
     times = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), size=25).T.astype(float)
     lists = [np.repeat(np.arange(n), column.astype(int)) for column in times.T]
     expected = [tau_c(x[rows], y[rows]) for rows in lists]
-    (found,) = weighted_correlations("kendall_c", x[:, None], y, times)
+    (found,) = weighted_correlations("kendall_tau_c", x[:, None], y, times)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
     rows_of_x, rows_of_y = np.tile(x, (25, 1)), np.tile(y, (25, 1))
-    of_systems = weighted_statistics(["kendall_c"], rows_of_x, rows_of_y, times.T, fewest=1)["kendall_c"]
+    of_systems = weighted_statistics(["kendall_tau_c"], rows_of_x, rows_of_y, times.T, fewest=1)["kendall_tau_c"]
     np.testing.assert_allclose(of_systems, expected, rtol=0, atol=1e-12)
 
 
@@ -307,22 +307,24 @@ def tau_c(x, y):
 def test_tau_c_moves_with_one_more_copy_as_its_projection_says():
     rng = np.random.default_rng(5)
     x, y = rng.normal(size=300), rng.integers(0, 4, 300).astype(float)
-    moves = projected("kendall_c", x, y)
+    moves = projected("kendall_tau_c", x, y)
     value = tau_c(x, y)
     for row in range(0, 300, 37):
         weights = np.ones((300, 1))
         weights[row] += 1e-4  # a small part of a copy: a derivative
-        (moved,) = weighted_correlations("kendall_c", x[:, None], y, weights)[0]
+        (moved,) = weighted_correlations("kendall_tau_c", x[:, None], y, weights)[0]
         assert (moved - value) / 1e-4 == pytest.approx(moves[row], abs=1e-5)
 
 
 def test_tau_c_is_undefined_of_a_constant_side_and_of_two_pairs():
     """SciPy's value of two pairs is 1 or -1, as of any correlation: here it is undefined, as that of the others."""
-    assert np.isnan(correlate("kendall_c", np.ones(9), np.arange(9.0)))
-    assert np.isnan(correlate("kendall_c", [1.0, 2], [1.0, 2]))
-    drawn = weighted_correlations("kendall_c", np.arange(4.0)[:, None], np.arange(4.0), np.array([[4.0, 0, 0, 0]]).T)
+    assert np.isnan(correlate("kendall_tau_c", np.ones(9), np.arange(9.0)))
+    assert np.isnan(correlate("kendall_tau_c", [1.0, 2], [1.0, 2]))
+    drawn = weighted_correlations(
+        "kendall_tau_c", np.arange(4.0)[:, None], np.arange(4.0), np.array([[4.0, 0, 0, 0]]).T
+    )
     assert np.isnan(drawn).all()
-    with pytest.raises(ConfigError, match="kendall_c"):
+    with pytest.raises(ConfigError, match="kendall_tau_c"):
         correlate("kendall_d", [1.0, 2, 3], [1.0, 2, 3])
     with pytest.raises(ConfigError, match="kendall, pearson, spearman"):
-        correlate_grid("kendall_c", np.ones((4, 1)), np.arange(4.0), np.arange(4.0), [1.0])
+        correlate_grid("kendall_tau_c", np.ones((4, 1)), np.arange(4.0), np.arange(4.0), [1.0])

@@ -21,7 +21,7 @@ STATISTICS = {
     "pearson": lambda a, b: np.corrcoef(a, b)[0, 1],
     "spearman": lambda a, b: stats.spearmanr(a, b).statistic,
     "kendall": lambda a, b: stats.kendalltau(a, b).statistic,
-    "kendall_c": lambda a, b: stats.kendalltau(a, b, variant="c").statistic,
+    "kendall_tau_c": lambda a, b: stats.kendalltau(a, b, variant="c").statistic,
     "pairwise_accuracy": accuracy,
 }
 
