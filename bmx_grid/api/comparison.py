@@ -94,7 +94,8 @@ def compare(
     metrics: columns of scores, higher is better. human: the column of human scores; without it, that of a usual name.
     by: grouping of segments: "item" (the systems of one id against each other), "system", or none. level: "segment" or
         "system" (means of the systems' segments). statistic: "pearson", "spearman", "kendall" (tau-b) or
-        "kendall_tau_c", which tests compare; resamples, seed: of intervals and tests. columns, language_pair, decimal: as for `grid`.
+        "kendall_tau_c", which tests compare; resamples, seed: of intervals and tests. columns, language_pair, decimal:
+        as for `grid`.
         lengths: columns of numbers of words, in place of those of the texts, that a verdict controls for. unit: what
         tests at system level swap between the metrics, and their intervals draw: "systems" (the default), or "inputs"
         (clusters of segments) or "both", with systems' scores made anew each time; Deutsch and others (2021) recommend
