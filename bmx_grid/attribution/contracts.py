@@ -92,16 +92,16 @@ def fitted_to(metric: Metric, segments: SegmentSet) -> Metric:
 
 def scores_from_file(metric: Metric, segments: SegmentSet) -> AttributionSet | None:
     """`Metric.given`. Raises ComponentError unless its scores are real numbers, one of each segment."""
-    given: Any = metric.given(segments)
-    if given is not None and not isinstance(given, AttributionSet):
+    given: Any = metric.given(segments)  # of a class of somebody else's
+    if given is None:
+        return None
+    if not isinstance(given, AttributionSet):
         kind = type(given).__name__
         raise ComponentError(f"{type(metric).__name__}.given: expected an AttributionSet or None, got a {kind}.")
-    if given is not None:
-        real_numbers(metric, "scores of a file", given.base_scores, len(segments))
-        system_scores = list(given.systems.values())
-        real_numbers(metric, "scores of a file", system_scores, len(system_scores))
-    checked: AttributionSet | None = given
-    return checked
+    real_numbers(metric, "scores of a file", given.base_scores, len(segments))
+    system_scores = list(given.systems.values())
+    real_numbers(metric, "scores of a file", system_scores, len(system_scores))
+    return given
 
 
 def words_from_file(explainer: Explainer, segments: SegmentSet, words: PairWords) -> tuple[Explainer, AttributionSet]:

@@ -50,11 +50,33 @@ def compared_systems(
     return compare_systems(x, y, human, *labels, statistic=statistic, unit=unit, **drawn)
 
 
-def unit_of(scores: Scores, test: str) -> Unit:
-    """What a test swaps; of one system there is nothing but the inputs, and each system score is an input."""
-    if scores.system is None:
-        return "inputs"
-    return UNITS.get(test, "inputs")
+def swapped_unit(scores: Scores, level: str, statistic: Any, test: str, unit: Unit) -> tuple[Unit, bool]:
+    """What a test swaps, and whether systems' scores are made anew from swapped segments.
+
+    unit: of tests of system scores. Of one system there is nothing but the inputs to swap.
+    """
+    # Williams' test is one of the systems' scores as they are.
+    of_systems = level == "system" and statistic not in AGREEMENTS and test != "williams"
+    if of_systems and unit != "systems":
+        return unit, True
+    # Each system score is an input.
+    return ("inputs" if scores.system is None else UNITS.get(test, "inputs")), False
+
+
+def compare_swapping(
+    swapped: tuple[Unit, bool],
+    scores: Scores,
+    setting: Finished,
+    point: str,
+    other: Finished,
+    statistic: Any,
+    **drawn: Any,
+) -> Comparison:
+    """A point and another metric, whose scores these are, by a test that swaps this (`swapped_unit`)."""
+    unit, segments_of_systems = swapped
+    if segments_of_systems:
+        return compared_systems(setting, point, other, statistic, unit, **drawn)
+    return compared(scores, statistic, unit, **drawn)
 
 
 def levels_of(setting: Finished, statistic: str) -> tuple[str, ...]:

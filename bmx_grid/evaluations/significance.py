@@ -30,13 +30,13 @@ from bmx_grid.evaluations.base import (
 from bmx_grid.evaluations.compared_scores import (
     AGREEMENTS,
     UNITS,
+    compare_swapping,
     compared,
     compared_scores,
-    compared_systems,
     gain_at,
     levels_of,
     scores_at_level,
-    unit_of,
+    swapped_unit,
 )
 from bmx_grid.evaluations.grid_options import OnGrid
 from bmx_grid.evaluations.grid_surface import sample_of
@@ -259,11 +259,9 @@ class SignificanceEvaluation(OnGrid):
             is_own = row.against == setting.metric_name
             other = setting if is_own else alone[(*setting.pair, row.against)]
             drawn: dict[str, Any] = {"resamples": count, "seed": seed, "bootstrap": False}
-            if row.level == "system" and row.statistic not in AGREEMENTS and row.test != "perm_systems":
-                again = compared_systems(setting, row.point, other, row.statistic, UNITS[row.test], **drawn)
-            else:
-                scores = compared_scores(setting, row.point, other, row.level, row.statistic)
-                again = compared(scores, row.statistic, unit_of(scores, row.test), **drawn)
+            scores = compared_scores(setting, row.point, other, row.level, row.statistic)
+            swapped = swapped_unit(scores, row.level, row.statistic, row.test, self.unit)
+            again = compare_swapping(swapped, scores, setting, row.point, other, row.statistic, **drawn)
             yield replace(row, p=again.p, resamples=count, seed=seed)
 
     def _tests(
@@ -281,28 +279,21 @@ class SignificanceEvaluation(OnGrid):
         known: the difference and its interval, where these are a gain that is estimated already.
         """
         scores = compared_scores(setting, point, other, level, statistic)
-        by_unit: dict[str, Comparison] = {}
-        drawn: dict[str, Any] = {"resamples": self.resamples, "seed": self.seed}
+        # Tests that swap the same unit share its resamples.
+        by_unit: dict[tuple[Unit, bool], Comparison] = {}
         of_segments = level == "segment" or statistic in AGREEMENTS
         # Systems, segments or both are swapped, as the unit says.
         tests = [test if of_segments or test not in UNITS else f"perm_{self.unit}" for test in self.tests]
         for test in dict.fromkeys(tests):
-            unit = unit_of(scores, test)
-            # Williams' test is one of the systems' scores as they are.
-            swaps_segments = not of_segments and self.unit != "systems" and test != "williams"
-            if swaps_segments:
-                unit = self.unit
-            # Tests that swap the same unit share its resamples.
-            shared = f"{unit} of segments" if swaps_segments else unit
-            if shared not in by_unit and swaps_segments:
-                by_unit[shared] = compared_systems(setting, point, other, statistic, unit, **drawn)
-            elif shared not in by_unit:
-                by_unit[shared] = compared(scores, statistic, unit, **drawn)
-            both = by_unit[shared]
+            swapped = swapped_unit(scores, level, statistic, test, self.unit)
+            if swapped not in by_unit:
+                drawn: dict[str, Any] = {"resamples": self.resamples, "seed": self.seed}
+                by_unit[swapped] = compare_swapping(swapped, scores, setting, point, other, statistic, **drawn)
+            both = by_unit[swapped]
             difference = Estimate(both.difference, both.low, both.high)
             if known is not None:
                 # Of other systems the gain is the same, and its interval another one.
-                difference = known if unit == "inputs" else replace(difference, value=known.value)
+                difference = known if swapped[0] == "inputs" else replace(difference, value=known.value)
             p = both.p
             if test == "bootstrap":
                 p = both.p_bootstrap
