@@ -6,10 +6,11 @@ import pandas as pd
 import pyarrow as pa
 
 from bmx_grid.evaluations.base import as_columns, columns_of
-from bmx_grid.evaluations.verdicts import ESTIMATES
+from bmx_grid.evaluations.verdicts import BESIDE, MEASURED
 
 NAMES = ("dataset", "language_pair", "metric", "explainer")
 NAN = float("nan")
+ESTIMATES = (*MEASURED, *BESIDE)  # of a verdict
 
 
 def frames(gains, *, w=0.5, p=0.5, baseline=0.5, half=0.01, holm=0.5):

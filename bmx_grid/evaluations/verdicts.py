@@ -80,7 +80,6 @@ BESIDE = {
     "combined_gain": (COMBINED, METRIC),
     "combined_partial_r": (COMBINED, SCORE_AND_TEXT),
 }
-ESTIMATES = (*MEASURED, *BESIDE)
 DISTANCE = {CROSS_FITTED: "other folds", ELSEWHERE: "other language pairs", OTHER_DATASETS: "other data sets"}
 NOT_JUDGED = "none"  # in place of a point
 
