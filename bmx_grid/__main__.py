@@ -9,7 +9,6 @@ usage: bmx-grid COMMAND ...          (also python -m bmx_grid COMMAND ...)
   analyse    finished sweeps: their conclusions, or several compared
   data       list, download, verify and show data sets, and read tables of yours
   check      what a metric, an explainer or a data set of yours promises, tried
-  completion the shell completes all of these: bmx-grid completion --help
 
   bmx-grid COMMAND --help    what a command takes
   bmx-grid --version

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import math
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -87,6 +88,21 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
     if sweep.plan.settings:
         return _dry_run(sweep)
     return _nothing_to_run(sweep.plan)
+
+
+def objective(folder: Path) -> float:
+    """What a finished sweep reached: its largest gain, without explainers its largest correlation; NaN without any."""
+    import pandas as pd
+
+    from bmx_grid.sweep.output import table_path
+
+    for table, column in (("verdicts", "gain"), ("settings", "baseline")):
+        path = table_path(folder, table)
+        if path.is_file():
+            values = pd.read_parquet(path, columns=[column])[column]
+            if values.notna().any():
+                return float(values.max())
+    return math.nan
 
 
 def _run(sweep: Sweep) -> Ended:

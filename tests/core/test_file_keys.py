@@ -42,7 +42,7 @@ def classes_of(name: str, rules: str) -> list[str]:
     return [kind for kind, names in lists.items() if name in names]
 
 
-@pytest.mark.parametrize("key", sorted(TOP.keys() - {"defaults"} | set(GROUPS)))
+@pytest.mark.parametrize("key", sorted(TOP.keys() - {"defaults", "hydra"} | set(GROUPS)))
 def test_every_key_at_the_top_is_classified(key):
     assert len(classes_of(key, "")) == 1, f"may a file of a stranger set {key}? Say so in bmx_grid/core/file_keys.py"
 

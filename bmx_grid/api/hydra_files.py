@@ -1,0 +1,49 @@
+"""How Hydra reads the YAML files of users: none before it is checked, whatever names it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hydra._internal.core_plugins.file_config_source import FileConfigSource
+from hydra._internal.sources_registry import SourcesRegistry
+from hydra.core.plugins import Plugins
+from hydra.errors import MissingConfigException
+from hydra.plugins.config_source import ConfigResult
+from omegaconf import OmegaConf
+
+from bmx_grid.api.user_files import PRIMARY, WHOLE_GROUPS, user_option
+from bmx_grid.core.configure import CONFIGS, groups
+from bmx_grid.core.errors import ConfigError
+
+
+class CheckedFiles(FileConfigSource):
+    """A folder of options: ours are read as they are, those of others as `user_option` allows."""
+
+    def load_config(self, config_path: str) -> ConfigResult:
+        """What Hydra gets to see of a file. Raises ConfigError for one that it may not see."""
+        group, _, name = config_path.strip("/").removesuffix(".yaml").rpartition("/")
+        if group.split("/")[0] == "hydra" and Path(self.path) != CONFIGS:
+            raise ConfigError(f"{self.path}/{config_path}: hydra: files of options cannot configure Hydra; delete it.")
+        if ".." in config_path or group not in (PRIMARY, *groups()):
+            # A path leads to any YAML file of this machine.
+            raise MissingConfigException(f"there is no option {config_path}", config_path)
+        if Path(self.path) == CONFIGS:
+            return super().load_config(config_path)
+        keys = user_option(group, name, Path(self.path, group, f"{name}.yaml"))
+        package = "_global_" if group in (PRIMARY, *WHOLE_GROUPS) else None
+        return ConfigResult(self.provider, self.full_path(), OmegaConf.create(keys), {"package": package})
+
+
+@contextmanager
+def checked_files() -> Iterator[None]:
+    """Hydra reads files by `CheckedFiles` in this block."""
+    Plugins.instance()  # enters its own way to read them
+    ways = SourcesRegistry.instance().types
+    before = ways["file"]
+    ways["file"] = CheckedFiles
+    try:
+        yield
+    finally:
+        ways["file"] = before
