@@ -56,9 +56,11 @@ def _run(name: str) -> int:
     from bmx_grid.core.errors import ConfigError, unknown
 
     if "--version" in sys.argv[1:]:
+        from importlib.metadata import version
+
         from bmx_grid import __version__
 
-        print(f"bmx-grid {__version__}")
+        print(f"bmx-grid {__version__}\nHydra {version('hydra-core')}")
         return 0
     if not name or sys.argv[1:] in (["--help"], ["-h"], ["help"]):
         print(str(__doc__).rstrip())

@@ -240,7 +240,9 @@ def mistakes(overrides: Sequence[Override], folder: Folder) -> Iterator[None]:
     except MissingConfigException as error:
         group, _, name = str(error.missing_cfg_file).partition("/")
         if group not in groups():
-            raise ConfigError(f"{_of_sweep(overrides, folder)}{_reason(error)}.") from error
+            # Hydra lists what there is, and then where it looked.
+            said = " ".join(str(error).partition("Config search path:")[0].split())
+            raise ConfigError(f"{_of_sweep(overrides, folder)}{said}") from error
         there_is_none = unknown(group, name, option_names(group, folder)) + way_to_option(group, name)
         raise ConfigError(_of_sweep(overrides, folder) + there_is_none) from error
     except OSError as error:
@@ -248,9 +250,17 @@ def mistakes(overrides: Sequence[Override], folder: Folder) -> Iterator[None]:
     # They raise a dozen unrelated types (AttributeError and TypeError among them) for what a user wrote, and nothing
     # but their own code runs: each is a mistake in the configuration, shown as one.
     except Exception as error:
-        arguments = [shown_argument(override.input_line or "") for override in overrides]
-        composed_of = ", ".join(arguments) or "the options"
-        reason = f"{composed_of} cannot be composed: {_reason(error)}; correct them, or leave them out."
+        inner: BaseException | None = error
+        while inner is not None:
+            # Of a resolver of ours.
+            if isinstance(inner, BmxError):
+                raise inner from error
+            inner = inner.__cause__ or inner.__context__
+        arguments = ", ".join(shown_argument(override.input_line or "") for override in overrides)
+        reason = f"{_reason(error)}."
+        # What is wrong with options of the command itself names them.
+        if arguments and "--" not in reason:
+            reason = f"{arguments} cannot be composed: {_reason(error)}; correct them, or leave them out."
         raise ConfigError(_of_sweep(overrides, folder) + reason) from error
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hydra._internal.core_plugins.file_config_source import FileConfigSource
+from hydra._internal.core_plugins import file_config_source
 from hydra._internal.sources_registry import SourcesRegistry
 from hydra.core.plugins import Plugins
 from hydra.errors import MissingConfigException
@@ -18,8 +18,11 @@ from bmx_grid.core.configure import CONFIGS, groups
 from bmx_grid.core.errors import ConfigError
 
 
-class CheckedFiles(FileConfigSource):
-    """A folder of options: ours are read as they are, those of others as `user_option` allows."""
+class FileConfigSource(file_config_source.FileConfigSource):
+    """A folder of options: ours are read as they are, those of others as `user_option` allows.
+
+    It has the name of Hydra's own: in the processes of launchers, Hydra keeps the one that is there if the names agree.
+    """
 
     def load_config(self, config_path: str) -> ConfigResult:
         """What Hydra gets to see of a file. Raises ConfigError for one that it may not see."""
@@ -38,11 +41,11 @@ class CheckedFiles(FileConfigSource):
 
 @contextmanager
 def checked_files() -> Iterator[None]:
-    """Hydra reads files by `CheckedFiles` in this block."""
+    """Hydra reads files by our `FileConfigSource` in this block."""
     Plugins.instance()  # enters its own way to read them
     ways = SourcesRegistry.instance().types
     before = ways["file"]
-    ways["file"] = CheckedFiles
+    ways["file"] = FileConfigSource
     try:
         yield
     finally:

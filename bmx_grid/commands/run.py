@@ -25,6 +25,7 @@ import hydra
 import yaml
 from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.types import ChoiceSweep
 from hydra.errors import HydraException
 from hydra.types import RunMode
 from omegaconf import OmegaConf
@@ -85,7 +86,12 @@ def compose_and_run(arguments: Sequence[str]) -> int:
         folder = None if parsed.config_dir is None else options_folder(parsed.config_dir)
         # Words for the shell, no overrides.
         if parsed.shell_completion:
-            return _by_hydra(parsed, parsed.overrides, [], folder)
+            # Hydra knows no commands.
+            os.environ["COMP_LINE"] = re.sub(r"^(\s*\S+) run ", r"\1 ", os.environ.get("COMP_LINE", ""))
+            try:
+                return _by_hydra(parsed, parsed.overrides, [], folder)
+            except ConfigError as error:
+                raise ConfigError(f'{error} Write eval "$(bmx-grid --shell-completion install=bash)".') from error
         parsed.multirun = parsed.multirun or "hydra.mode=MULTIRUN" in parsed.overrides
         read = parse if parsed.multirun else parse_one
         if _shows(parsed):
@@ -93,11 +99,12 @@ def compose_and_run(arguments: Sequence[str]) -> int:
         else:
             written = _without_secrets(parsed.overrides, read)
         overrides = [read(line) for line in written]
-        lines = [*_lines_of_hydra(parsed, overrides), *hydra_lines(overrides, folder)]
+        lines = list(_lines_of_hydra(parsed, overrides))
         if parsed.multirun and "dry_run=true" in written:
             # Hydra writes multirun.yaml.
             place = stack.enter_context(tempfile.TemporaryDirectory())
-            lines.insert(0, f"hydra.sweep.dir='{place}'")
+            lines.append(f"hydra.sweep.dir='{place}'")
+        lines += hydra_lines(overrides, folder)
         of_sweep = [line for line in written if not HYDRAS.match(line)]
         is_ours = not (parsed.multirun or parsed.config_path or parsed.config_name)
         try:
@@ -170,15 +177,16 @@ def _without_secrets(lines: Sequence[str], read: Any) -> list[str]:
         if masked_argument(line) == line:
             kept.append(line)
             continue
+        override = read(line)
+        values = override.value()
         references = []
-        key = line.partition("=")[0]
-        for one in _some_values(read(line), MOST_SWEEPS):
+        for value in values.list if isinstance(values, ChoiceSweep) else [values]:
             variable = f"{SECRET}{len(os.environ)}"
-            os.environ[variable] = one.partition("=")[2]
+            is_text = isinstance(value, str)
+            os.environ[variable] = str(value) if is_text else override._get_value_element_as_str(value)
             reference = f"${{oc.env:{variable}}}"
-            is_text = os.environ[variable][:1] not in ("{", "[")
             references.append(reference if is_text else f"'${{oc.decode:{reference}}}'")
-        kept.append(f"{key}={','.join(references)}")
+        kept.append(f"{line.partition('=')[0]}={','.join(references)}")
     return kept
 
 
@@ -205,8 +213,10 @@ def _lines_of_hydra(parsed: argparse.Namespace, overrides: Sequence[Override]) -
             n_sweeps *= len(_some_values(override, MOST_SWEEPS + 1))
         if n_sweeps > MOST_SWEEPS:
             raise ConfigError(f"these values make more than {MOST_SWEEPS:,} sweeps; name fewer.")
-        same = [f"'{override.key_or_group}'" for override in overrides if not override.is_sweep_override()]
-        yield f"hydra.job.config.override_dirname.exclude_keys=[{','.join(same)}]"
+        varied = {override.key_or_group for override in overrides if override.is_sweep_override()}
+        same = {override.key_or_group for override in overrides} - varied
+        names = ",".join(f"'{key}'" for key in sorted(same))
+        yield f"hydra.job.config.override_dirname.exclude_keys=[{names}]"
 
 
 def _some_values(override: Override, most: int) -> list[str]:
@@ -298,11 +308,17 @@ def _only_what_is_filled() -> Iterator[None]:
                 place.rmdir()
 
 
-def _sweep_folder(name: str, output_dir: str) -> str:
+def _output_dir(*, _root_: DictConfig) -> str:
     """The folder of a sweep, checked before Hydra makes it. Raises ConfigError."""
     from bmx_grid.api.sweep_plan import check_name
 
-    check_name(name)
+    config: Any = _root_
+    if "output_dir" not in config:
+        # Hydra shows its own part without the rest.
+        own: Any = HydraConfig.get()
+        config = own._get_root()
+    check_name(str(config["name"]))
+    output_dir: str = config["output_dir"]
     place = folder_path(output_dir, "output_dir").absolute()
     _new_folders.extend(folder for folder in (place, *place.parents) if not folder.exists())
     return output_dir
@@ -310,11 +326,12 @@ def _sweep_folder(name: str, output_dir: str) -> str:
 
 def _one_folder(text: str) -> str:
     """The overrides that vary as the name of a folder, without secrets."""
-    name = masked_address(_with_secrets(text)).replace("\\", "").replace("/", "_")
+    parts = masked_address(text).split(",")
+    name = ",".join(map(masked_argument, parts)).replace("\\", "").replace("/", "_")
     return re.sub(r"(^|,)\+*", r"\1", name)[:LONGEST_FOLDER]
 
 
-OmegaConf.register_new_resolver("bmx.sweep_folder", _sweep_folder, replace=True)
+OmegaConf.register_new_resolver("bmx.output_dir", _output_dir, replace=True)
 OmegaConf.register_new_resolver("bmx.one_folder", _one_folder, replace=True)
 
 
