@@ -18,7 +18,7 @@ from bmx_grid.api.user_files import (
     options_folder,
     user_files_of,
 )
-from bmx_grid.core.configure import CONFIGS, groups, installed_options, load_option, options, way_to_option
+from bmx_grid.core.configure import CONFIGS, groups, load_option, options, way_to_option
 from bmx_grid.core.errors import BmxError, ConfigError, StoreError, unknown
 from bmx_grid.core.file_keys import check_keys_of_files
 from bmx_grid.core.secrets import masked_address, masked_argument
@@ -201,27 +201,14 @@ def _by_hydra(overrides: Sequence[Override], folder: Folder, values: Mapping[str
 
     with mistakes(overrides, folder), _hydra():
         lines = [override.input_line or "" for override in overrides]
-        tree = compose("config", overrides=[*lines, *search_path(folder)])
+        if folder is not None:
+            escaped = str(folder).replace("\\", "\\\\").replace("'", "\\'")
+            lines.append(f"hydra.searchpath=['file://{escaped}']")
+        tree = compose("config", overrides=lines)
         for key, value in values.items():
             OmegaConf.update(tree, key, value, merge=isinstance(value, Mapping), force_add=True)
         config: Any = OmegaConf.to_container(tree)
     return {str(key): value for key, value in config.items()}
-
-
-def search_path(folder: Folder) -> list[str]:
-    """The override by which Hydra finds the options of the user and of installed packages; none where all are ours."""
-    folders = dict.fromkeys(file.parents[1] for file in installed_options().values())
-    if folder is not None:
-        folders[folder] = None
-    if not folders:
-        return []
-    quoted = ",".join(f"'file://{_escaped(str(place))}'" for place in folders)
-    return [f"hydra.searchpath=[{quoted}]"]
-
-
-def _escaped(text: str) -> str:
-    """A text as it stands between single quotation marks in an override."""
-    return text.replace("\\", "\\\\").replace("'", "\\'")
 
 
 @contextmanager

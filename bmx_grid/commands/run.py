@@ -326,8 +326,8 @@ def _output_dir(*, _root_: DictConfig) -> str:
 
 def _one_folder(text: str) -> str:
     """The overrides that vary as the name of a folder, without secrets."""
-    parts = masked_address(text).split(",")
-    name = ",".join(map(masked_argument, parts)).replace("\\", "").replace("/", "_")
+    parts = masked_address(_with_secrets(text.replace("\\", ""))).split(",")
+    name = ",".join(map(masked_argument, parts)).replace("/", "_").replace("$", "")
     return re.sub(r"(^|,)\+*", r"\1", name)[:LONGEST_FOLDER]
 
 

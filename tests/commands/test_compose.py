@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -281,9 +282,9 @@ def test_values_that_a_multirun_cannot_run_are_refused(values, message, folder, 
     assert status == 2 and message in printed and all(len(line) < 600 for line in printed.splitlines())
 
 
-def test_the_version_is_ours(call):
+def test_the_version_is_ours_and_that_of_hydra(call):
     for arguments in (["--version"], ["+sweep=quickstart", "--version"]):
-        assert call(*arguments) == (0, f"bmx-grid {__version__}\n")
+        assert call(*arguments) == (0, f"bmx-grid {__version__}\nHydra {version('hydra-core')}\n")
 
 
 def test_the_help_fits_a_screen_and_names_every_command(call, tmp_path):
