@@ -92,16 +92,18 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
 
 def objective(folder: Path) -> float:
     """What a finished sweep reached: its largest gain, without explainers its largest correlation; NaN without any."""
-    import pandas as pd
+    from pyarrow import parquet
 
     from bmx_grid.sweep.output import table_path
 
     for table, column in (("verdicts", "gain"), ("settings", "baseline")):
         path = table_path(folder, table)
         if path.is_file():
-            values = pd.read_parquet(path, columns=[column])[column]
-            if values.notna().any():
-                return float(values.max())
+            # `read_table` would import pandas.
+            values = parquet.ParquetFile(path).read(columns=[column])[column].to_pylist()
+            known = [value for value in values if value is not None and not math.isnan(value)]
+            if known:
+                return float(max(known))
     return math.nan
 
 

@@ -4,6 +4,7 @@ import argparse
 import importlib.util
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -116,6 +117,28 @@ def test_every_flag_of_hydra_is_in_the_table():
         actions = get_args_parser()._actions
     for action in filter(lambda action: action.option_strings, actions):
         assert {*action.option_strings} & {word.partition("=")[0] for word in tried}, action.option_strings
+
+
+def shown_in(page: Path) -> list[tuple[str, str]]:
+    """The commands of a page with what it shows of their output."""
+    commands = []
+    for block in re.findall(r"```text\n(\$.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL):
+        for part in block.split("$ bmx-grid ")[1:]:
+            command, _, output = part.partition("\n")
+            commands.append((command, output))
+    return commands
+
+
+@pytest.mark.parametrize(("command", "output"), shown_in(ROOT / "docs" / "hydra.md"))
+def test_the_page_on_hydra_shows_what_is_printed(command, output, call, tmp_path):
+    (tmp_path / "conf" / "metric").mkdir(parents=True)
+    (tmp_path / "conf" / "mine.yaml").write_text("defaults: [config, _self_]\nname: of_mine\n")
+    own = "mine: {_target_: bmx_grid.metrics.chrf.Chrf, char_order: 3}\n"
+    (tmp_path / "conf" / "metric" / "mine.yaml").write_text(own)
+    _, printed = call(*shlex.split(command))
+    versions = re.compile(r"\d+\.\d+\.\d+")
+    expected = re.escape(versions.sub("V", output.strip())).replace("…", r"[\s\S]*")
+    assert re.search(expected, versions.sub("V", re.sub(r"\s+$", "", printed, flags=re.MULTILINE))), printed
 
 
 def run_of(folder: Path) -> dict:
