@@ -7,7 +7,8 @@ import numpy as np
 from bmx_grid.core.identity import digest
 from bmx_grid.evaluations.grid_surface import GridEvaluation, GridOfSetting, PointRow
 from bmx_grid.measures.grid import GridResult, GridSpec, PowerRange
-from bmx_grid.sweep.results import SettingResult, Spent, evaluation_tables
+from bmx_grid.sweep.judge import SettingResult, Spent
+from bmx_grid.sweep.tables import evaluation_tables
 
 GRID = GridEvaluation(p=PowerRange(-3, 3, 0.1), w=(0.0, 0.4, 1.0), fixed={})
 P = tuple((np.arange(-30, 30) / 10).tolist())

@@ -20,9 +20,9 @@ from urllib.parse import urlsplit
 from bmx_grid.core.identity import digest
 from bmx_grid.core.secrets import masked_argument
 from bmx_grid.core.wording import counted, shortened
+from bmx_grid.sweep.folder import strip_runtime_keys
+from bmx_grid.sweep.judge import SettingResult
 from bmx_grid.sweep.mlflow_store import SQLITE, MetricEntry
-from bmx_grid.sweep.output import strip_runtime_keys
-from bmx_grid.sweep.results import SettingResult
 
 READABLE = ("dataset", "metric", "explainer", "words", "limit", "seed")  # keys that a reader tells sweeps apart by
 SWEEP = ""  # in place of a setting's fingerprint: the run of the sweep itself

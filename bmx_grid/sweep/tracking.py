@@ -21,6 +21,8 @@ from bmx_grid.core.identity import RUNTIME, runtime
 from bmx_grid.core.stopping import uninterrupted
 from bmx_grid.core.wording import shortened
 from bmx_grid.evaluations.base import Estimate
+from bmx_grid.sweep.folder import RECIPES, TABLES
+from bmx_grid.sweep.judge import SettingResult
 from bmx_grid.sweep.mlflow_runs import (
     LONGEST_NAME,
     LONGEST_TAG,
@@ -51,8 +53,6 @@ from bmx_grid.sweep.mlflow_store import (
     send_metrics,
     shown_address,
 )
-from bmx_grid.sweep.output import RECIPES, TABLES
-from bmx_grid.sweep.results import SettingResult
 from bmx_grid.sweep.settings import NotRun
 
 LONGEST_WAIT = 3600.0

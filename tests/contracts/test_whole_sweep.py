@@ -33,7 +33,8 @@ from bmx_grid.evaluations.grid_surface import GridEvaluation
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.measures.grid import Point, PowerRange
 from bmx_grid.report.table import MARK
-from bmx_grid.sweep.results import SettingResult, Spent, ceilings_table, evaluation_tables, settings_table
+from bmx_grid.sweep.judge import SettingResult, Spent
+from bmx_grid.sweep.tables import ceilings_table, evaluation_tables, settings_table
 from bmx_grid.words.attributions import AttributionSet
 from bmx_grid.words.tags import WordTags
 

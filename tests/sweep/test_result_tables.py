@@ -14,8 +14,8 @@ from some_settings import finished
 from bmx_grid.core.errors import StoreError
 from bmx_grid.datasets.segments import Judgements, SegmentSet
 from bmx_grid.measures.annotators import reliability
-from bmx_grid.sweep.outcomes import _repeat_deviation
-from bmx_grid.sweep.results import Spent, ceilings_table, settings_table, write_csv, write_parquet
+from bmx_grid.sweep.judge import Spent, _repeat_deviation
+from bmx_grid.sweep.tables import ceilings_table, settings_table, write_csv, write_parquet
 
 
 def test_rows_run_over_w_first_then_p_and_hold_every_point():

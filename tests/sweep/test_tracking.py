@@ -27,10 +27,11 @@ from bmx_grid.core.errors import StoreError
 from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.grid_surface import metric_alone
 from bmx_grid.evaluations.verdicts import DISTANCE, LEGEND
+from bmx_grid.sweep.judge import Spent
 from bmx_grid.sweep.mlflow_runs import pages, parameters, points, server_command, source_tags, sweep_identity
 from bmx_grid.sweep.mlflow_store import AT_ONCE, check_artifact
-from bmx_grid.sweep.results import Spent, write_parquet
 from bmx_grid.sweep.settings import NotRun
+from bmx_grid.sweep.tables import write_parquet
 from bmx_grid.sweep.tracking import MlflowTracker, Tracker
 
 PAPER = {"p": tuple((np.arange(-300, 300) / 10).tolist()), "w": (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)}

@@ -1,4 +1,4 @@
-"""Runs a plan: cached settings are evaluated; chunks of the others go through the executor into the store first."""
+"""Scores what the store lacks of a plan, in chunks that go through the executor, and judges each setting as it ends."""
 
 from __future__ import annotations
 
@@ -18,13 +18,20 @@ from bmx_grid.core.errors import BmxError, UnavailableError, component_errors
 from bmx_grid.core.identity import canonical_json
 from bmx_grid.core.secrets import UNREAD_ANSWERS
 from bmx_grid.core.terminal import plain_warnings
-from bmx_grid.evaluations.grid_surface import GridEvaluation
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric
 from bmx_grid.models.encoding import truncated
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
-from bmx_grid.sweep.outcomes import Evaluations, Outcome, failure, finish, run_jobs, wherever_quicker
-from bmx_grid.sweep.results import Spent
+from bmx_grid.sweep.judge import (
+    Evaluations,
+    SettingResult,
+    Spent,
+    failure,
+    finish,
+    grid_evaluation,
+    run_jobs,
+    wherever_quicker,
+)
 from bmx_grid.sweep.settings import NotRun, Setting, SweepPlan
 from bmx_grid.words.perturbation import Item
 from bmx_grid.words.segmentation import PairWords
@@ -40,36 +47,34 @@ def run_plan(
     stop_on_error: bool,
     progress: Callable[[int], None],
     drop: Callable[[int], None] = lambda n_texts: None,
-) -> Iterator[Outcome | NotRun]:
-    """Outcomes of the plan's settings as they end: cached ones first, then the others as workers finish.
+) -> Iterator[SettingResult | NotRun]:
+    """Results of the plan's settings as they end: cached ones first, then the others as workers finish.
 
     progress gets the number of texts of every chunk that ends, drop that of texts that are not scored as their setting
     has failed (those of `SweepPlan.n_texts_here`). With stop_on_error nothing new is started after a
     failure. Finished chunks are on disk even if this process is killed.
     """
     cached = [setting for setting in plan.everything if setting.cached]
-    at_once = [part for part in evaluations.values() if isinstance(part, GridEvaluation)]
-    cost = 0.0
-    for setting in cached:
-        cost += sum(part.cost(len(setting.segments)) for part in at_once)
+    grid = grid_evaluation(evaluations)
+    cost = 0.0 if grid is None else sum(grid.cost(len(setting.segments)) for setting in cached)
     works = [partial(finish, setting, evaluations, None) for setting in cached]
-    evaluated = (outcome for _, outcome in wherever_quicker(works, executor, cost))
+    evaluated = (result for _, result in wherever_quicker(works, executor, cost))
     # Closed when the sweep stops: that ends the jobs which are still running.
-    with closing(_scored_outcomes(plan, evaluations, executor, progress, drop)) as scored:
-        for outcome in chain(evaluated, scored):
-            yield outcome
-            if isinstance(outcome, NotRun) and stop_on_error:
+    with closing(_scored(plan, evaluations, executor, progress, drop)) as scored:
+        for ended in chain(evaluated, scored):
+            yield ended
+            if isinstance(ended, NotRun) and stop_on_error:
                 return
 
 
-def _scored_outcomes(
+def _scored(
     plan: SweepPlan,
     evaluations: Evaluations,
     executor: Executor,
     progress: Callable[[int], None],
     drop: Callable[[int], None],
-) -> Generator[Outcome | NotRun]:
-    """The outcomes of settings with texts to score, as workers finish."""
+) -> Generator[SettingResult | NotRun]:
+    """The results of settings with texts to score, as workers finish."""
     settings = plan.everything
     waiting: dict[int, Chunks] = {}  # by setting, what is not done of it
     for index, setting in enumerate(settings):

@@ -28,7 +28,7 @@ from bmx_grid.core.errors import BmxError, ConfigError, StoreError
 from bmx_grid.core.storage import inside, write_text
 from bmx_grid.core.wording import file_stem
 from bmx_grid.evaluations.verdicts import HURTS
-from bmx_grid.sweep.results import SettingResult
+from bmx_grid.sweep.judge import SettingResult
 from bmx_grid.sweep.settings import Setting
 
 # Keys of the configuration that change where and how a sweep is run, not what it finds: two configurations that differ
