@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.core.errors import ComponentError, shown
+from bmx_grid.core.errors import ComponentError, ConfigError, shown
 from bmx_grid.core.identity import canonical_json
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import counted
@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from bmx_grid.words.segmentation import PairWords
 
 CODE = re.compile("[a-z]{2}")  # of ISO 639-1: other names of languages are not compared
+LANGUAGE_PAIR = re.compile(r"[^\s-]+-[^\s-]+")
 MOST_PAIRS = 8
 LANGUAGE_NAMES = {"en": "English"}
+INDEPENDENT = "A score must be the same alone and in any batch: it may depend on the texts of its own segment only."
 
 
 def check_metric(metric: Metric) -> None:
@@ -189,6 +191,21 @@ def checked_scores(metric: Metric, scores: object, items: Sequence[Item]) -> Flo
     return checked
 
 
+def check_same_scores(
+    metric: Metric, items: Sequence[Item], scores: Floats, again: Floats, tolerance: float, first: str, second: str
+) -> None:
+    """Raise ComponentError for the first item whose two scores differ by more than a tolerance.
+
+    first, second: in which batch it scored so.
+    """
+    is_same = np.isclose(scores, again, rtol=0, atol=tolerance, equal_nan=True)
+    for row in np.flatnonzero(~is_same).tolist():
+        raise ComponentError(
+            f"{metric.signature}: a segment scores {scores[row]:g} {first} and {again[row]:g} {second}. {INDEPENDENT} "
+            f"The segment: {described(items[row])}."
+        )
+
+
 def statistics_of(metric: Metric, items: Sequence[Item]) -> Floats:
     """`Metric.statistics`. Raises ComponentError unless each of the n items has a row of real numbers."""
     statistics = real_numbers(metric, "statistics", metric.statistics(items), len(items), None)
@@ -246,6 +263,15 @@ def described(item: Item) -> str:
     """The texts of an item in words, for messages."""
     texts = [f"{role} {text!r}" for role, text in item.texts().items()]
     return " and ".join(texts)
+
+
+def check_pair_of_languages(language_pair: str) -> None:
+    """Raise ConfigError for anything but two names with a dash between them."""
+    if not isinstance(language_pair, str) or not LANGUAGE_PAIR.fullmatch(language_pair):
+        raise ConfigError(
+            f"language_pair: {shown(language_pair, 60)} is no language pair; write the codes of the language of the "
+            "source and of that of the translation with a dash between them, such as de-en."
+        )
 
 
 def unknown_languages(metric: Metric, language_pair: str) -> tuple[str, ...]:

@@ -211,11 +211,15 @@ def _check_scored(setting: Setting, loaded: AttributionSet, unread: Sequence[str
     Then nothing of it is kept: the next run asks again. unread: answers that could not be read.
     """
     # A file may hold scores of whole systems alone.
-    lacking = setting.slot.lacking(loaded) if setting.scores_of_file is None else ""
-    if not lacking:
+    if setting.scores_of_file is not None or not len(setting.items):
+        return
+    if np.isnan(loaded.base_scores).all():
+        name, lacking = setting.metric_name, "score"
+    elif setting.slot.explained and loaded.n_unexplained == len(setting.items):
+        name, lacking = setting.explainer_name, "explanation"
+    else:
         return
     setting.slot.discard(setting.keys)
-    name = setting.metric_name if lacking == "score" else setting.explainer_name
     n_segments = counted(len(setting.segments), "segment")
     example = f"; answers cannot be read, for example {unread[0]}" if unread else ""
     raise UnavailableError(f"{name} has no {lacking} for any of {n_segments}{example}.")

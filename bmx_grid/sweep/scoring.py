@@ -11,8 +11,10 @@ from functools import partial
 from itertools import chain
 from traceback import clear_frames
 
-from bmx_grid.attribution.explain import explain_items, in_parts, texts_at_once
-from bmx_grid.attribution.promises import check_batches
+import numpy as np
+
+from bmx_grid.attribution.contracts import check_same_scores
+from bmx_grid.attribution.explain import Explanation, explain_items, in_parts, texts_at_once
 from bmx_grid.attribution.store import Slot
 from bmx_grid.core.errors import BmxError, UnavailableError, component_errors
 from bmx_grid.core.identity import canonical_json
@@ -36,6 +38,8 @@ from bmx_grid.sweep.settings import NotRun, Setting, SweepPlan
 from bmx_grid.words.perturbation import Item
 from bmx_grid.words.segmentation import PairWords
 
+FEW_SEGMENTS = 4  # segments of a setting that are scored again
+BATCH_TOLERANCE = 1e-3  # of the largest score: bfloat16 on a GPU differs by that much between batches
 Chunks = dict[int, tuple[list[Item], int]]  # by number: segments that are scored together, and how many texts they need
 
 
@@ -158,6 +162,28 @@ class DoneChunk:
     number: int
     spent: Spent
     error: BmxError | None = None
+
+
+def check_batches(metric: Metric, explained: Sequence[Explanation]) -> None:
+    """Raise ComponentError if some explained items score otherwise in a smaller batch, in the opposite order.
+
+    Of metrics of this package that run large models, which its tests hold to this, and of metrics that send texts
+    elsewhere, nothing is scored again.
+    """
+    is_ours = type(metric).__module__.partition(".")[0] == "bmx_grid"
+    if metric.leaves_traces or (is_ours and metric.cost == "model"):
+        return
+    by_item = {explanation.item: explanation.base_score for explanation in explained}
+    items = list(by_item)[: -FEW_SEGMENTS - 1 : -1]
+    # One item is a batch like any other.
+    if len(items) < 2:
+        return
+    scores = np.array([by_item[item] for item in items])
+    again = np.array([explanation.base_score for explanation in explain_items(metric, None, items, seed=0)])
+    tolerance = BATCH_TOLERANCE * np.nanmax(np.abs(scores), initial=0.0)
+    check_same_scores(
+        metric, items, scores, again, tolerance, f"among {len(by_item):,} segments", f"among {len(items)}"
+    )
 
 
 def _check_unchanged(slot: Slot, parts: Mapping[str, Metric | Explainer | None]) -> None:
