@@ -26,7 +26,7 @@ from bmx_grid.core.wording import counted, visible_lines
 from bmx_grid.report.table import markdown
 from bmx_grid.report.terminal_lines import announcement, failures, plan_table, setting_line
 from bmx_grid.sweep.folder import CONFIG, RECIPES, TABLES, OutputFolder, recipes_of
-from bmx_grid.sweep.judge import SettingResult, judge
+from bmx_grid.sweep.judge import SettingResult, judge_sweep
 from bmx_grid.sweep.scoring import run_plan
 from bmx_grid.sweep.settings import NotRun, SweepPlan
 from bmx_grid.sweep.tables import (
@@ -242,7 +242,7 @@ def run_settings(sweep: Sweep) -> Ran:
                     sweep.tracker.log(result)
         with working("comparing metrics and language pairs"):
             once = [result for result in ended if result.repeated_with is None]
-            results, incomplete = judge(once, sweep.evaluations, executor)
+            results, incomplete = judge_sweep(once, sweep.evaluations, executor)
     return Ran(ended, results, [*plan.failed, *failed, *incomplete], all_ended=not failed)
 
 

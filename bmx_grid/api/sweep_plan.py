@@ -108,8 +108,7 @@ def plan_sweep(config: Mapping[str, Any]) -> Sweep:
     executor = build(config.get("executor"), Executor, "executor")
     tracker = build(config.get("tracking"), Tracker, "tracking")
     grid = grid_evaluation(evaluations)
-    _check_names(datasets)
-    _check_tables(evaluations)
+    _check_names(datasets, evaluations)
     if settings.seeds and grid is None:
         raise ConfigError("seeds: they compare gains at points of the grid; add grid to evaluation, or write seeds=[].")
     reading = [name for name, evaluation in evaluations.items() if evaluation.reads_ground_truth]
@@ -155,16 +154,13 @@ def _warn_of_labels(plan: SweepPlan, evaluations: Mapping[str, Evaluation]) -> N
         )
 
 
-def _check_names(datasets: Mapping[str, DatasetReader]) -> None:
+def _check_names(datasets: Mapping[str, DatasetReader], evaluations: Mapping[str, Evaluation]) -> None:
+    """Raise ConfigError if two data sets have one name, or two evaluations write one table."""
     named = {reader.name: key for key, reader in datasets.items()}
     for key, reader in datasets.items():
         if named[reader.name] != key:
             both = f"{key} and {named[reader.name]} are both named '{reader.name}'"
             raise ConfigError(f"the datasets {both}; give one another name, as dataset.{key}.name=NAME.")
-
-
-def _check_tables(evaluations: Mapping[str, Evaluation]) -> None:
-    """Refuse two evaluations that write one table. Raises ConfigError."""
     tables = [*OF_THE_SWEEP, *itertools.chain.from_iterable(part.ROWS for part in evaluations.values())]
     for table in tables:
         if tables.count(table) > 1:

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bmx_grid.core.errors import ComponentError, ConfigError, shown
 from bmx_grid.core.identity import canonical_json
@@ -120,31 +119,23 @@ def words_from_file(explainer: Explainer, segments: SegmentSet, words: PairWords
     return known, explanations
 
 
-def plans_of(explainer: Explainer, sides: Sequence[tuple[str, ...]], rngs: Sequence[np.random.Generator]) -> list[Plan]:
-    """One plan per side. Raises ComponentError for anything else."""
-    plans = []
-    for words, rng in zip(sides, rngs, strict=True):
-        plan = explainer.plan(words, rng)
-        if not isinstance(plan, Plan):
-            raise ComponentError(f"{explainer.signature}: plan: expected a Plan, got a {type(plan).__name__}.")
-        fault = _fault(plan, words)
-        if fault:
-            raise ComponentError(f"{explainer.signature}: plan: its {fault}, for the words {' '.join(words)!r}.")
-        plans.append(plan)
-    return plans
-
-
-def _fault(plan: Plan, words: tuple[str, ...]) -> str:
-    """What is wrong with a plan for these words; "" for nothing."""
-    if tuple(plan.words) != words:
-        return "words are others"
-    if plan.keep is not None and np.asarray(plan.keep).dtype != np.bool_:
-        return "masks are not an array of bool"
+def plan_of(explainer: Explainer, words: tuple[str, ...], rng: np.random.Generator) -> Plan:
+    """`Explainer.plan`. Raises ComponentError unless it is a plan of texts for these words."""
+    plan = explainer.plan(words, rng)
+    if not isinstance(plan, Plan):
+        raise ComponentError(f"{explainer.signature}: plan: expected a Plan, got a {type(plan).__name__}.")
     texts = plan.texts or ()
+    fault = ""
+    if tuple(plan.words) != words:
+        fault = "words are others"
+    elif plan.keep is not None and np.asarray(plan.keep).dtype != np.bool_:
+        fault = "masks are not an array of bool"
     # a text is itself a sequence of texts, of one character each
-    if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
-        return "texts are not a sequence of texts"
-    return ""
+    elif isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
+        fault = "texts are not a sequence of texts"
+    if fault:
+        raise ComponentError(f"{explainer.signature}: plan: its {fault}, for the words {' '.join(words)!r}.")
+    return plan
 
 
 def attributions_of(explainer: Explainer, request: Request, scores: Floats) -> Floats:
@@ -244,7 +235,7 @@ def real_numbers(component: Metric | Explainer, label: str, values: object, *sha
             wrong = "None" if values is None else f"values of type {array.dtype}"
         elif np.ma.is_masked(values):
             wrong = "masked values"
-        elif not _has_shape(array, shape):
+        elif not (array.ndim == len(shape) and all(map(_fits, array.shape, shape))):
             wrong = f"{len(array):,}" if array.ndim == 1 else f"an array of shape {array.shape}"
         else:
             return array.astype(np.float64, copy=False)
@@ -253,10 +244,8 @@ def real_numbers(component: Metric | Explainer, label: str, values: object, *sha
     raise ComponentError(f"{component.signature}: {label}: expected {wanted} real numbers, got {wrong}.")
 
 
-def _has_shape(array: NDArray[Any], shape: tuple[int | None, ...]) -> bool:
-    if array.ndim != len(shape):
-        return False
-    return all(length in (None, size) for size, length in zip(array.shape, shape, strict=True))
+def _fits(size: int, length: int | None) -> bool:
+    return length in (None, size)
 
 
 def described(item: Item) -> str:

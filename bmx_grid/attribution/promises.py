@@ -23,7 +23,7 @@ from bmx_grid.attribution.contracts import (
     combined,
     described,
     fitted_to,
-    plans_of,
+    plan_of,
     statistics_of,
 )
 from bmx_grid.attribution.explain import count_texts, explain_items, score_requests
@@ -216,7 +216,7 @@ def explains_every_word(explainer: Explainer) -> str:
 def plans_what_it_announced(explainer: Explainer) -> str:
     """It plans as many texts as `count_texts` says; with a model, no more."""
     for words in WORDS.values():
-        (plan,) = plans_of(explainer, [words], [_generator()])
+        plan = plan_of(explainer, words, _generator())
         announced = explainer.count_texts(len(words))
         # How many texts a model proposes is known at most.
         is_right = len(plan) <= announced if explainer.pretrained() else len(plan) == announced
@@ -276,7 +276,7 @@ def _generator(seed: int = 0) -> np.random.Generator:
 
 def _attributions(explainer: Explainer, words: tuple[str, ...], seed: int = 0) -> Floats:
     """The attributions of a hypothesis with these words."""
-    (plan,) = plans_of(explainer, [words], [_generator(seed)])
+    plan = plan_of(explainer, words, _generator(seed))
     request = Request(plan, "hypothesis", Item(source="source", hypothesis=" ".join(words)))
     scores = score_requests(TextHash(), [request])[0]
     return attributions_of(explainer, request, scores)

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import operator
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -71,7 +72,7 @@ class Slot:
 
     def add(self, explanations: Sequence[Explanation]) -> None:
         """Write one finished chunk. Raises StoreError."""
-        rows = sorted(explanations, key=lambda row: row.key)
+        rows = sorted(explanations, key=operator.attrgetter("key"))
         path = self._chunk([row.key for row in rows])
         _write(path, [self._table(rows)], self.identity)
 

@@ -108,8 +108,9 @@ def setting_line(ended: SettingResult | NotRun, place: int, total: int, said: se
             reason = shortened(ended.reason, MOST_IN_LINE)
         return f"{head}failed: {reason}"
     parts = []
-    if ended.n_unexplained > 0:
-        segments = counted(ended.n_unexplained, "segment")
+    n_unexplained = ended.finished.scores.n_unexplained
+    if n_unexplained > 0:
+        segments = counted(n_unexplained, "segment")
         parts.append(f"{segments} not explained")
     spent = ended.spent
     if spent.n_truncated > 0:

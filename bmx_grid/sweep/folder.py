@@ -5,6 +5,15 @@ which is then a sweep's folder like any other. So are single files that an earli
 and this one does not have (settings that are gone, tables of a run in which now everything fails).
 Files of somebody else, which are those that no stamp names, are neither moved nor replaced.
 
+The stamp .sweep.json says whose files these are. Its keys:
+
+    fingerprint    of all that the files depend on; null from the first file of a run until its last
+    of             meanwhile: the fingerprint of the run that is replaced
+    configuration  digest of the keys of the configuration that results depend on
+    files          size and time of each file that the run left, by name
+    claimed        the names that runs of this folder may write
+    said, n_failed, tracked   what an unchanged run says again, counts and finds in the tracking store
+
 config.yaml says how the files of the folder were made. A repeated run that differs in runtime keys only, such as
 another executor or device, makes none, so that it leaves config.yaml as it is.
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import astuple, dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from bmx_grid.core.wording import counted, setting_label, shortened
 from bmx_grid.evaluations.base import ColumnValues, Evaluation, Finished
 from bmx_grid.evaluations.grid_options import grid_of_sweep
 from bmx_grid.evaluations.grid_surface import NO_POINT, GridEvaluation, GridOfSetting, PointRow
-from bmx_grid.measures.correlation import Kind, correlate
+from bmx_grid.measures.correlation import Kind
 from bmx_grid.measures.grid import GridResult, GridSpec
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
 from bmx_grid.sweep.executors.local import Sequential
@@ -51,17 +51,12 @@ class Spent:
 
 @dataclass(frozen=True, eq=False)
 class SettingResult:
-    """Everything known about one finished setting: of it alone as it ends (`evaluate`), then with others (`judge`).
+    """Everything known about a setting that ended: alone (`judge_setting`), then with the others (`judge_sweep`).
 
     finished: what it is evaluated from. repeated_with: the seed, if it repeats another setting with a further one.
     evaluated: what each evaluation of the sweep found, by its key.
-    scores: the columns of the table of scores, one value per segment; none before `judge`.
-    n_segments: segments of the setting; n_rated: those with a human score; n_unexplained: those without
-        attributions, because the explainer refuses them or the metric gives no score for one of their texts.
-    repeat_deviation: the standard deviation of a judge's correlation over its repeated scores.
-    constructed: whether the segments were made up.
-    correlation: of the numbers of the sweep, "pearson", "spearman" or "kendall"; "" where nothing rests on one.
-    words: by role, the mean number of words per text of those that the metric reads or an explanation is of.
+    scores: the columns of the table of scores, one value per segment; none before `judge_sweep`.
+    correlation: of the numbers of the sweep, "pearson", "spearman" or "kendall"; "" if nothing rests on one.
     signature: metric, explainer and seed in one line, to travel with the numbers.
     parameters: the readable settings behind the result.
     fingerprint: SHA-256 of all that the result depends on.
@@ -76,20 +71,14 @@ class SettingResult:
     metric: str
     explainer: str
     evaluated: Mapping[str, Any]
-    n_segments: int
-    n_rated: int
+    finished: Finished
     signature: str
     parameters: Mapping[str, Any]
     fingerprint: str
     spent: Spent
     cached: bool
-    n_unexplained: int = 0
-    repeat_deviation: float = math.nan
-    constructed: bool = False
-    correlation: str = ""
-    words: Mapping[str, float] = field(default_factory=dict)
+    correlation: Kind | Literal[""] = ""
     scores: ColumnValues = field(default_factory=dict)
-    finished: Finished | None = None
     repeated_with: int | None = None
 
     @property
@@ -111,7 +100,7 @@ class SettingResult:
     @property
     def grid(self) -> GridResult:
         """The correlations float64[P, W] and what follows from them; all undefined in a sweep without the grid."""
-        nothing = GridResult(np.empty((0, 1)), math.nan, self.n_segments, n_rated=0, n_used=0)
+        nothing = GridResult(np.empty((0, 1)), math.nan, len(self.finished.segments), n_rated=0, n_used=0)
         return nothing if self._of_grid is None else self._of_grid.grid
 
     @property
@@ -155,19 +144,17 @@ def finish(setting: Setting, evaluations: Evaluations, spent: Spent | None) -> S
     try:
         setting.slot.merge()
         with component_errors():
-            return evaluate(setting, evaluations, spent)
+            return judge_setting(setting, evaluations, spent)
     except BmxError as error:
         return failure(setting, str(error), error)
 
 
-def evaluate(setting: Setting, evaluations: Evaluations, spent: Spent | None) -> SettingResult:
+def judge_setting(setting: Setting, evaluations: Evaluations, spent: Spent | None) -> SettingResult:
     """What is known of a setting alone, whose explanations are in the store.
 
     Raises StoreError when some explanations are not in the store, UnavailableError where there is nothing but NaN.
     """
     start = time.perf_counter()
-    segments = setting.segments
-    n_segments = len(segments)
     finished = setting.load()
     _check_scored(setting, finished.scores, () if spent is None else spent.unread)
     evaluated: dict[str, Any] = {}
@@ -179,28 +166,18 @@ def evaluate(setting: Setting, evaluations: Evaluations, spent: Spent | None) ->
     for role, part in {"metric": setting.metric, "explainer": setting.explainer}.items():
         if part is not None:
             parameters |= {f"{role}.{key}": value for key, value in part.fingerprint().items()}
-    parameters |= {"seed": setting.seed, "segments": n_segments}
-    words: dict[str, float] = {}
-    for role in finished.worded if n_segments else ():
-        words[role] = finished.word_counts(role).sum() / n_segments
+    parameters |= {"seed": setting.seed, "segments": len(setting.segments)}
     grid = grid_of_sweep(evaluations.values())
-    correlation: Kind | None = None if grid is None else grid.correlation
     return SettingResult(
         *setting.names,
         evaluated=evaluated,
-        n_segments=n_segments,
-        n_rated=segments.rated,
+        finished=finished,
         signature=_signature(setting),
         parameters=parameters,
         fingerprint=fingerprint(setting, evaluations),
         spent=Spent(time.perf_counter() - start) + (spent or Spent()),
-        n_unexplained=finished.scores.n_unexplained,
-        words=words,
         cached=spent is None,
-        constructed=segments.constructed,
-        correlation=correlation or "",
-        repeat_deviation=_repeat_deviation(finished, correlation or "pearson"),
-        finished=finished,
+        correlation="" if grid is None else grid.correlation,
         repeated_with=setting.repeated_with,
     )
 
@@ -225,18 +202,6 @@ def _check_scored(setting: Setting, loaded: AttributionSet, unread: Sequence[str
     raise UnavailableError(f"{name} has no {lacking} for any of {n_segments}{example}.")
 
 
-def _repeat_deviation(finished: Finished, correlation: Kind) -> float:
-    """The standard deviation of a judge's correlation over its repeated scores; NaN where none are repeated."""
-    statistics = finished.scores.statistics
-    human = finished.segments.human_scores
-    if statistics is None or getattr(finished.metric, "repeat", 1) < 2:
-        return math.nan
-    # Column 1 of a judge's statistics is a count; the others are scores, one for each time that it was asked.
-    repeats = np.delete(statistics, 1, 1).T
-    correlations = [correlate(correlation, scores, human) for scores in repeats]
-    return float(np.std(correlations, ddof=1))
-
-
 def fingerprint(setting: Setting, evaluations: Evaluations) -> str:
     """SHA-256 of all that the result of a setting alone depends on; known before anything is computed."""
     asked = [evaluation.fingerprint() for evaluation in evaluations.values()]
@@ -251,7 +216,7 @@ def _signature(setting: Setting) -> str:
     return f"{setting.metric.signature} || {explainer} || seed:{identity['seed']}{words}"
 
 
-def judge(
+def judge_sweep(
     ended: Sequence[SettingResult], evaluations: Evaluations, executor: Executor | None = None
 ) -> tuple[list[SettingResult], list[NotRun]]:
     """The results of a sweep with all evaluations, in the order of their names, and the evaluations that failed.
@@ -259,7 +224,7 @@ def judge(
     executor: whose workers evaluate if that takes longer than they start.
     """
     results = sorted(ended, key=operator.attrgetter("label"))
-    settings = [result.finished for result in results if result.finished is not None]
+    settings = [result.finished for result in results]
     evaluated = [dict(result.evaluated) for result in results]  # of each setting, by the key of the evaluation
     failed: list[NotRun] = []
     in_turn = sorted(evaluations.values(), key=_reads_of_others)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import math
+import operator
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,10 +17,11 @@ from bmx_grid._version import __version__
 from bmx_grid.core.identity import canonical_json
 from bmx_grid.core.storage import replacing
 from bmx_grid.core.wording import visible
-from bmx_grid.evaluations.base import NAMES, Evaluation, SettingRow, columns_of
+from bmx_grid.evaluations.base import NAMES, Evaluation, Finished, SettingRow, columns_of
 from bmx_grid.evaluations.gain_estimates import estimate_gain
 from bmx_grid.measures.annotators import reliability
-from bmx_grid.sweep.judge import SettingResult, grid_evaluation, judge
+from bmx_grid.measures.correlation import Kind, correlate
+from bmx_grid.sweep.judge import SettingResult, grid_evaluation, judge_sweep
 from bmx_grid.words.perturbation import ROLES
 
 if TYPE_CHECKING:
@@ -91,7 +94,16 @@ def evaluation_tables(evaluation: Evaluation, results: Iterable[SettingResult]) 
 
 
 def _row(result: SettingResult) -> dict[str, Any]:
-    """The columns of settings.csv."""
+    """The columns of settings.csv.
+
+    words_ROLE: the mean number of words of the texts that the metric reads or an explanation is of. n_unexplained: the
+    segments without attributions, because the explainer refuses them or the metric has no score for one of their texts.
+    """
+    finished = result.finished
+    segments = finished.segments
+    words: dict[str, float] = {}
+    for role in finished.worded if len(segments) else ():
+        words[role] = finished.word_counts(role).sum() / len(segments)
     grid = result.grid
     point = result.published
     spec = result.spec
@@ -108,13 +120,13 @@ def _row(result: SettingResult) -> dict[str, Any]:
         "fixed_w": point.w,
         "fixed_p": point.p,
         "fixed": point.correlation,
-        "n_segments": result.n_segments,
-        "n_rated": result.n_rated,
+        "n_segments": len(segments),
+        "n_rated": segments.rated,
         "n_used": grid.n_used,
-        "n_unexplained": result.n_unexplained,
-        "repeat_deviation": result.repeat_deviation,
-        "constructed": result.constructed,
-        **{f"words_{role}": result.words.get(role) for role in ROLES},
+        "n_unexplained": finished.scores.n_unexplained,
+        "repeat_deviation": repeat_deviation(finished, result.correlation or "pearson"),
+        "constructed": segments.constructed,
+        **{f"words_{role}": words.get(role) for role in ROLES},
         "n_undefined": grid.n_undefined,
         "share_shifted": grid.share_shifted,
         "length_control": grid.length_control,
@@ -122,6 +134,18 @@ def _row(result: SettingResult) -> dict[str, Any]:
         "parameters": canonical_json(dict(result.parameters)),
         "fingerprint": result.fingerprint,
     }
+
+
+def repeat_deviation(finished: Finished, correlation: Kind) -> float:
+    """The standard deviation of a judge's correlation over its repeated scores; NaN if none are repeated."""
+    statistics = finished.scores.statistics
+    human = finished.segments.human_scores
+    if statistics is None or getattr(finished.metric, "repeat", 1) < 2:
+        return math.nan
+    # Column 1 of a judge's statistics is a count; the others are scores, one for each time that it was asked.
+    repeats = np.delete(statistics, 1, 1).T
+    correlations = [correlate(correlation, scores, human) for scores in repeats]
+    return float(np.std(correlations, ddof=1))
 
 
 def settings_table(results: Iterable[SettingResult]) -> pa.Table:
@@ -177,7 +201,7 @@ def write_csv(table: pa.Table, path: Path) -> None:
 
 def in_order(results: Iterable[SettingResult]) -> list[SettingResult]:
     """Results in the order of every table: by data set, explainer, metric and language pair."""
-    return sorted(results, key=lambda result: (result.dataset, result.explainer, result.metric, result.language_pair))
+    return sorted(results, key=operator.attrgetter("dataset", "explainer", "metric", "language_pair"))
 
 
 def _column(kind: str, parts: Sequence[Any]) -> Any:
@@ -249,7 +273,7 @@ def seeds_table(
     further = {result.repeated_with for result in ended} - {None}
     for seed in further:
         repeated_settings = [result for result in ended if result.repeated_with == seed]
-        known += judge(repeated_settings, at_once)[0]
+        known += judge_sweep(repeated_settings, at_once)[0]
     n_seeds = Counter(result.names for result in known)
     repeats = [result for result in known if result.names in names and n_seeds[result.names] > 1]
     if not repeats:

@@ -147,15 +147,13 @@ def whole_sweep():
         SettingResult(
             *setting.names,
             by_evaluation,
-            len(setting.segments),
-            int(np.isfinite(setting.segments.human_scores).sum()),
+            setting,
             "",
             {},
             "",
             Spent(),
             False,
             correlation=GRID.correlation,
-            words={"source": 3.0, "hypothesis": 5.5},
         )
         for setting, by_evaluation in zip(settings, results_of_settings, strict=True)
     ]
