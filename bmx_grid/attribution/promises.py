@@ -1,4 +1,4 @@
-"""What every metric and explainer promises, tried on short texts: by `bmx-grid check`, the tests, and sweeps.
+"""What every metric and explainer promises, tried on short texts: by `bmx-grid check` and the tests.
 
 A promise takes the part, and raises ComponentError if the part breaks it. It returns why the part does not make it; ""
 if it is kept. Its docstring says what is promised.

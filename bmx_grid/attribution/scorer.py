@@ -236,7 +236,7 @@ class Scorer:
             unboosted: Sequence[int] = ()
             scores = base
             if isinstance(self.boost, Recipe):
-                scores, rows = boosted_by(self.boost, self.metric, explanations)
+                scores, rows = boosted_by(self.boost.boost, self.boost.fitted(), self.metric, explanations)
                 unboosted = rows.tolist()
             elif self.boost is not None:
                 scores = self.boost.boost(explanations)

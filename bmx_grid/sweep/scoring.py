@@ -88,27 +88,15 @@ def _scored(
         elif not setting.cached:
             waiting[index] = _chunks_of(setting, executor.chunk_texts)
     spent = dict.fromkeys(waiting, Spent())
-
-    def jobs(chosen: Sequence[int]) -> Iterator[Job]:
-        for index in chosen:
-            setting = settings[index]
-            parts = (setting.metric, setting.to_ask)
-            for number, (items, _) in list(waiting[index].items()):
-                if index in waiting:  # settings that failed meanwhile get no more work
-                    work = partial(_work, index, number, setting.slot, *parts, items, setting.seed, setting.words)
-                    yield Job(work, _needs_device(*parts))
-
-    def weight(index: int) -> tuple[bool, int]:
-        """How long a setting takes: whether its metric runs a model, then its number of texts."""
-        return settings[index].metric.cost == "model", settings[index].n_texts
-
+    # How long a setting takes: whether its metric runs a model, then its number of texts.
+    durations = {index: (settings[index].metric.cost == "model", settings[index].n_texts) for index in waiting}
     one_by_one = False  # after a worker was killed: so that only the setting that kills workers fails
     while waiting:
         # The smallest first, so that something is seen soon; then what takes longest, so that workers end together.
-        first = min(waiting, key=weight)
-        rest = sorted(waiting.keys() - {first}, key=weight, reverse=True)
+        first = min(waiting, key=durations.__getitem__)
+        rest = sorted(waiting.keys() - {first}, key=durations.__getitem__, reverse=True)
         try:
-            for done in run_jobs(executor, jobs([first] if one_by_one else [first, *rest])):
+            for done in run_jobs(executor, _jobs(settings, [first] if one_by_one else [first, *rest], waiting)):
                 index = done.index
                 if index not in waiting:  # it failed meanwhile
                     continue
@@ -127,6 +115,17 @@ def _scored(
                 drop(_texts_in(waiting.pop(first)))
                 yield failure(settings[first], str(lost))
             one_by_one = True
+
+
+def _jobs(settings: Sequence[Setting], chosen: Sequence[int], waiting: Mapping[int, Chunks]) -> Iterator[Job]:
+    """The work on the chunks of the chosen settings that wait; those that failed meanwhile get no more."""
+    for index in chosen:
+        setting = settings[index]
+        parts = (setting.metric, setting.to_ask)
+        for number, (items, _) in list(waiting[index].items()):
+            if index in waiting:
+                work = partial(_work, index, number, setting.slot, *parts, items, setting.seed, setting.words)
+                yield Job(work, _needs_device(*parts))
 
 
 def _chunks_of(setting: Setting, chunk_texts: int) -> Chunks:
