@@ -30,7 +30,7 @@ from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.stored_tables import RowClass, Tables
 from bmx_grid.evaluations.verdicts import Verdict
 from bmx_grid.measures.grid import Point
-from bmx_grid.sweep.results import SettingsRow
+from bmx_grid.sweep.tables import SettingsRow
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,7 +12,7 @@ from bmx_grid.core.wording import UNDEFINED, file_stem
 from bmx_grid.evaluations.base import BASE, NOTHING, OF_METRIC, Estimate
 from bmx_grid.evaluations.level_rows import CorrelationRow, SystemRow
 from bmx_grid.evaluations.significance import Rank
-from bmx_grid.sweep.results import CeilingRow
+from bmx_grid.sweep.tables import CeilingRow
 
 PEOPLE = "human_"  # how rows of further human scores begin, before the name of the score
 RANKED_LEVELS = ("segment", "system")

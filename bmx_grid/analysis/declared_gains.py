@@ -10,7 +10,7 @@ from bmx_grid.analysis.base import FACTORS, Given, SettingKey
 from bmx_grid.evaluations.boost_evidence import ELSEWHERE, PUBLISHED
 from bmx_grid.evaluations.grid_surface import PointRow
 from bmx_grid.evaluations.significance import TestRow
-from bmx_grid.sweep.results import SettingsRow
+from bmx_grid.sweep.tables import SettingsRow
 
 if TYPE_CHECKING:
     import pandas as pd

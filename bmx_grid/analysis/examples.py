@@ -13,7 +13,7 @@ from bmx_grid.analysis.base import CONTROLS
 from bmx_grid.boosts.power_mean_grid import scores_at
 from bmx_grid.core.ragged import Floats
 from bmx_grid.measures.correlation import average_ranks
-from bmx_grid.sweep.results import SettingResult
+from bmx_grid.sweep.judge import SettingResult
 from bmx_grid.sweep.settings import Setting, SweepPlan
 from bmx_grid.words.alignment import align, carry_labels
 from bmx_grid.words.attributions import AttributionSet
@@ -96,7 +96,7 @@ def movers(result: SettingResult, setting: Setting) -> list[Example]:
     w, p, _ = _point(result)
     spec = result.spec
     assert spec is not None, "it has a gain, and so a grid"
-    finished = setting.finished()
+    finished = setting.load()
     stored = finished.scores
     base = stored.base_scores
     human = setting.segments.human_scores

@@ -19,7 +19,7 @@ from bmx_grid.core.wording import first_line
 from bmx_grid.evaluations.grid_options import GridOptions
 from bmx_grid.evaluations.stored_tables import Tables
 from bmx_grid.measures.grid import Point
-from bmx_grid.sweep.output import CONFIG, TABLES, table_path
+from bmx_grid.sweep.folder import CONFIG, TABLES, table_path
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -25,7 +25,7 @@ from bmx_grid.core.wording import P_VALUE, counted, named, p_in_words, setting_l
 from bmx_grid.evaluations.boost_evidence import ALL
 from bmx_grid.evaluations.verdicts import Verdict
 from bmx_grid.measures.correlation import FEWEST
-from bmx_grid.sweep.results import SeedRow
+from bmx_grid.sweep.tables import SeedRow
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -27,8 +27,8 @@ from bmx_grid.evaluations.stored_tables import Tables, as_frame, check_columns, 
 from bmx_grid.measures.correlation import Kind, check_kind, correlate
 from bmx_grid.measures.correlations_of_resamples import resampled_correlations
 from bmx_grid.measures.resampling import codes, interval, number_of
-from bmx_grid.sweep.output import table_files, table_path
-from bmx_grid.sweep.results import SettingsRow
+from bmx_grid.sweep.folder import table_files, table_path
+from bmx_grid.sweep.tables import SettingsRow
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -20,27 +20,26 @@ from bmx_grid.analysis.questions import Analysis, numbers, papers_numbers
 from bmx_grid.analysis.verdict_rows import of_settings
 from bmx_grid.api.sweep_plan import OF_THE_SWEEP, Sweep, config_text, plan_sweep
 from bmx_grid.boosts.recipe import write_recipe
-from bmx_grid.core.identity import digest
 from bmx_grid.core.storage import remove_abandoned, write_text
 from bmx_grid.core.terminal import Progress, say, working
 from bmx_grid.core.wording import counted, visible_lines
 from bmx_grid.evaluations.verdicts import Verdict
 from bmx_grid.report.table import as_markdown, markdown
 from bmx_grid.report.terminal_lines import announcement, failures, plan_table, setting_line
+from bmx_grid.sweep.folder import CONFIG, RECIPES, TABLES, OutputFolder, alone, recipes_of
+from bmx_grid.sweep.judge import SettingResult, judge_sweep
 from bmx_grid.sweep.mlflow_runs import Finding
-from bmx_grid.sweep.outcomes import Outcome, complete, seeds_table
-from bmx_grid.sweep.output import CONFIG, RECIPES, TABLES, OutputFolder, alone, recipes_of
-from bmx_grid.sweep.results import (
-    SettingResult,
+from bmx_grid.sweep.scoring import run_plan
+from bmx_grid.sweep.settings import NotRun, Setting, SweepPlan
+from bmx_grid.sweep.tables import (
     ceilings_table,
     evaluation_tables,
     scores_table,
+    seeds_table,
     settings_table,
     write_csv,
     write_parquet,
 )
-from bmx_grid.sweep.runner import run_plan
-from bmx_grid.sweep.settings import NotRun, Setting, SweepPlan
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -71,12 +70,12 @@ class Ended:
 
 @dataclass(frozen=True)
 class Ran:
-    """outcomes: of the settings that ended well; results: of those with the sweep's own seed; failed: all other parts.
+    """ended: all settings that ended well; results: of those with the sweep's own seed; failed: all other parts.
 
     all_ended: whether no setting failed while it ran.
     """
 
-    outcomes: Sequence[Outcome]
+    ended: Sequence[SettingResult]
     results: Sequence[SettingResult]
     failed: Sequence[NotRun]
     all_ended: bool
@@ -165,7 +164,7 @@ def _run_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start: 
         tracker.finish([*failed, NotRun("failed", settings.name, f"stopped by {type(error).__name__}")], error)
         raise
     tracker.finish(failed)
-    scored = sum(outcome.result.spent.n_texts for outcome in ran.outcomes)
+    scored = sum(result.spent.n_texts for result in ran.ended)
     where = f"{settings.output_dir}/{tracker.where()}"
     page = settings.output_dir / REPORT
     shown = _page_named(page, shown=page in written)
@@ -226,7 +225,7 @@ def run_settings(sweep: Sweep) -> Ran:
 
     plan = sweep.plan
     settings = sweep.settings
-    outcomes: list[Outcome] = []
+    ended: list[SettingResult] = []
     failed: list[NotRun] = []
     reasons = set[str]()
     n_settings = len(plan.everything)
@@ -235,21 +234,21 @@ def run_settings(sweep: Sweep) -> Ran:
         with Progress(plan.n_texts_here) if scores else Progress(n_settings, "evaluating", "settings") as progress:
             how: Any = {"executor": executor, "stop_on_error": settings.on_error == "stop"}
             drop = progress.drop if scores else lambda n_texts: None  # else settings are counted, all of which end
-            for outcome in run_plan(plan, sweep.evaluations, progress=progress.advance, drop=drop, **how):
+            for result in run_plan(plan, sweep.evaluations, progress=progress.advance, drop=drop, **how):
                 if not scores:
                     progress.advance(1)
-                n_ended = len(outcomes) + len(failed) + 1
-                _say(sweep, setting_line(outcome, n_ended, n_settings, reasons), progress.say)
-                if isinstance(outcome, NotRun):
-                    failed.append(outcome)
+                n_ended = len(ended) + len(failed) + 1
+                _say(sweep, setting_line(result, n_ended, n_settings, reasons), progress.say)
+                if isinstance(result, NotRun):
+                    failed.append(result)
                     continue
-                outcomes.append(outcome)
-                if outcome.repeated_with is None:
-                    sweep.tracker.log(outcome.result)
+                ended.append(result)
+                if result.repeated_with is None:
+                    sweep.tracker.log(result)
         with working("comparing metrics and language pairs"):
-            once = [outcome for outcome in outcomes if outcome.repeated_with is None]
-            results, incomplete = complete(once, sweep.evaluations, executor)
-    return Ran(outcomes, results, [*plan.failed, *failed, *incomplete], all_ended=not failed)
+            once = [result for result in ended if result.repeated_with is None]
+            results, incomplete = judge_sweep(once, sweep.evaluations, executor)
+    return Ran(ended, results, [*plan.failed, *failed, *incomplete], all_ended=not failed)
 
 
 def write(sweep: Sweep, ran: Ran, folder: OutputFolder) -> tuple[str, list[Path]]:
@@ -321,12 +320,10 @@ def _finding(result: SettingResult, setting: Setting, verdict: Verdict | None) -
     """What the sweep found of a setting; verdict: None without one."""
     from bmx_grid.report.setting_page import setting_page
 
-    segments = digest(setting.segments.fingerprint())
     page = setting_page(result, setting)
     if verdict is None:
-        return Finding(segments=segments, page=page)
-    boosted = result.grid.baseline + verdict.gain.value
-    return Finding(verdict.verdict, verdict.gain, boosted, segments, page)
+        return Finding(page=page)
+    return Finding(verdict.verdict, verdict.gain, result.grid.baseline + verdict.gain.value, page)
 
 
 def _tables(sweep: Sweep, ran: Ran) -> dict[str, pa.Table]:
@@ -338,7 +335,7 @@ def _tables(sweep: Sweep, ran: Ran) -> dict[str, pa.Table]:
             tables |= evaluation_tables(evaluation, ran.results)
         tables |= {"settings": settings_table(ran.results), "scores": scores_table(ran.results)}
         tables["ceilings"] = ceilings_table(setting.segments for setting in sweep.plan.settings)
-        tables["seeds"] = seeds_table(ran.outcomes, ran.results, sweep.evaluations)
+        tables["seeds"] = seeds_table(ran.ended, ran.results, sweep.evaluations)
     return {name: table for name, table in tables.items() if table is not None}
 
 

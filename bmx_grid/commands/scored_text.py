@@ -25,7 +25,7 @@ from bmx_grid.measures.paired_tests import compare_sums
 from bmx_grid.measures.resampling import Combine
 from bmx_grid.measures.systems import by_mean, expit, mean, system_score
 from bmx_grid.metrics.base import Metric
-from bmx_grid.sweep.output import table_path
+from bmx_grid.sweep.folder import table_path
 from bmx_grid.words.perturbation import Item
 from bmx_grid.words.segmentation import split_words
 

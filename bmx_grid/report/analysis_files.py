@@ -25,9 +25,10 @@ from bmx_grid.report.html import write_metrics_report, write_report
 from bmx_grid.report.paper_figures import best_boxes, better_and_worse, gains_by, gains_of_all_points, ridge_bars
 from bmx_grid.report.table import as_text
 from bmx_grid.report.terminal_lines import MOST_ANSWERS, sentences, terminal_width, unit_of_gains
-from bmx_grid.sweep.output import TABLES, OutputFolder
-from bmx_grid.sweep.results import SettingResult, write_parquet
+from bmx_grid.sweep.folder import TABLES, OutputFolder
+from bmx_grid.sweep.judge import SettingResult
 from bmx_grid.sweep.settings import SweepPlan
+from bmx_grid.sweep.tables import write_parquet
 
 if TYPE_CHECKING:
     import pyarrow as pa

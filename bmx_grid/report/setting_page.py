@@ -10,7 +10,7 @@ import numpy as np
 from bmx_grid.analysis.examples import movers
 from bmx_grid.core.wording import setting_in_words, typeset
 from bmx_grid.report.html import HERE, environment, example_parts, printable
-from bmx_grid.sweep.results import SettingResult
+from bmx_grid.sweep.judge import SettingResult
 from bmx_grid.sweep.settings import Setting
 
 UP, DOWN, UNDEFINED = (0, 96, 168), (222, 120, 0), (128, 128, 128)  # red, green, blue: as in report.css

@@ -23,9 +23,9 @@ from bmx_grid.core.secrets import masked_argument
 from bmx_grid.core.wording import counted, shortened, with_interval
 from bmx_grid.evaluations.base import NOTHING, Estimate
 from bmx_grid.evaluations.verdicts import HELPS, HURTS
+from bmx_grid.sweep.folder import RECIPES, TABLES, strip_runtime_keys
+from bmx_grid.sweep.judge import SettingResult
 from bmx_grid.sweep.mlflow_store import SQLITE, MetricEntry
-from bmx_grid.sweep.output import RECIPES, TABLES, strip_runtime_keys
-from bmx_grid.sweep.results import SettingResult
 
 READABLE = ("dataset", "metric", "explainer", "words", "limit", "seed")  # keys that a reader tells sweeps apart by
 # Kinds of runs, as their tag `kind` has them.
@@ -62,13 +62,12 @@ class Finding:
     """What a sweep found of one setting.
 
     verdict: "" without one. gain: on segments that the boost was not chosen on. boosted: the correlation there.
-    segments: SHA-256 of the setting's segments; page: HTML for a person, "" for none.
+    page: HTML for a person, "" for none.
     """
 
     verdict: str = ""
     gain: Estimate = NOTHING
     boosted: float = math.nan
-    segments: str = ""
     page: str = ""
 
     def run_name(self, result: SettingResult) -> str:
@@ -168,14 +167,15 @@ def curves_of(result: SettingResult, *, thin: bool = False) -> list[MetricEntry]
     return sent
 
 
-def dataset_of(result: SettingResult, found: Finding) -> Any:
+def dataset_of(result: SettingResult) -> Any:
     """MLflow's entry of the segments that a setting was judged on."""
     from mlflow.entities import Dataset, DatasetInput, InputTag
 
-    rows = {"num_rows": result.n_segments, "rated": result.n_rated}
+    segments = result.finished.segments
+    rows = {"num_rows": len(segments), "rated": segments.rated}
     of_segments = Dataset(
         name=f"{result.dataset} {result.language_pair}",
-        digest=found.segments[:8],
+        digest=digest(segments.fingerprint())[:8],
         source_type="code",
         source=json.dumps({"dataset": result.dataset, "language_pair": result.language_pair}),
         profile=json.dumps(rows),

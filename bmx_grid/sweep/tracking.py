@@ -22,6 +22,7 @@ from bmx_grid.core.errors import StoreError
 from bmx_grid.core.identity import RUNTIME, runtime
 from bmx_grid.core.stopping import uninterrupted
 from bmx_grid.core.wording import shortened
+from bmx_grid.sweep.judge import SettingResult
 from bmx_grid.sweep.mlflow_runs import (
     CURVES,
     DIGITS,
@@ -63,7 +64,6 @@ from bmx_grid.sweep.mlflow_store import (
     send_metrics,
     shown_address,
 )
-from bmx_grid.sweep.results import SettingResult
 from bmx_grid.sweep.settings import NotRun
 
 TAGS_AT_ONCE = 100  # of a call: MLflow's limit
@@ -274,7 +274,7 @@ class MlflowTracker(Tracker):
         if run.info.run_name != name:
             self._client.update_run(run.info.run_id, name=shortened(name, LONGEST_NAME))
         if not run.inputs.dataset_inputs:
-            self._client.log_inputs(run.info.run_id, datasets=[dataset_of(result, found)])
+            self._client.log_inputs(run.info.run_id, datasets=[dataset_of(result)])
         if found.page and self._may_keep(run, [PAGE]):
             self._client.log_text(run.info.run_id, found.page, PAGE)
 

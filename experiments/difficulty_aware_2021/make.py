@@ -24,7 +24,7 @@ from bmx_grid.core.errors import BmxError, DataError  # noqa: E402
 from bmx_grid.guests.difficulty import best_systems  # noqa: E402
 from bmx_grid.report.canvas import COLUMN, DASHES, LINES, MARKERS, canvas, style, thin_grid  # noqa: E402
 from bmx_grid.report.table import as_text  # noqa: E402
-from bmx_grid.sweep.output import table_path  # noqa: E402
+from bmx_grid.sweep.folder import table_path  # noqa: E402
 
 SWEEP = "wmt19_difficulty"
 NEEDED, FURTHER = ("top_systems", "ranks"), ("top_differences", "difficulty", "difficult_words")

@@ -15,7 +15,7 @@ from compare import Check
 from bmx_grid.analysis.base import Given
 from bmx_grid.core.errors import DataError
 from bmx_grid.guests.difficulty import best_systems
-from bmx_grid.sweep.output import table_path
+from bmx_grid.sweep.folder import table_path
 
 TABLES = ("top_systems", "ranks")
 SHOWN = {"pearson": "r", "kendall": "tau", "spearman": "rho"}

@@ -5,6 +5,15 @@ which is then a sweep's folder like any other. So are single files that an earli
 and this one does not have (settings that are gone, tables of a run in which now everything fails).
 Files of somebody else, which are those that no stamp names, are neither moved nor replaced.
 
+The stamp .sweep.json says whose files these are. Its keys:
+
+    fingerprint    of all that the files depend on; null from the first file of a run until its last
+    of             meanwhile: the fingerprint of the run that is replaced
+    configuration  digest of the keys of the configuration that results depend on
+    files          size and time of each file that the run left, by name
+    claimed        the names that runs of this folder may write
+    said, n_failed, tracked   what an unchanged run says again, counts and finds in the tracking store
+
 config.yaml says how the files of the folder were made. A repeated run that differs in runtime keys only, such as
 another executor or device, makes none, so that it leaves config.yaml as it is.
 
@@ -30,7 +39,7 @@ from bmx_grid.core.storage import inside, write_text
 from bmx_grid.core.terminal import say
 from bmx_grid.core.wording import file_stem
 from bmx_grid.evaluations.verdicts import HURTS
-from bmx_grid.sweep.results import SettingResult
+from bmx_grid.sweep.judge import SettingResult
 from bmx_grid.sweep.settings import Setting
 
 # Keys of the configuration that change where and how a sweep is run, not what it finds: two configurations that differ
