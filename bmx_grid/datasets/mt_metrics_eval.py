@@ -30,7 +30,7 @@ from bmx_grid.datasets.base import PART, DatasetReader
 from bmx_grid.datasets.column_roles import first_few
 from bmx_grid.datasets.imported_files import read_blocks
 from bmx_grid.datasets.lines import check_aligned, read_lines, refuse, text_rows
-from bmx_grid.datasets.scores_of_files import with_ids
+from bmx_grid.datasets.rows_of_files import with_ids
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.datasets.tables import open_table
 
