@@ -173,11 +173,8 @@ def content_digest(folder: Path) -> str | None:
             # those directly in the folder are there already
             if path.parent != folder and path.is_file():
                 files.append(path)
-    parts = []
-    for path in files:
-        # by their paths within the folder, so that a copy elsewhere is the same model
-        name = path.relative_to(folder).as_posix()
-        parts.append((name, file_digest(path)))
+    # by their paths within the folder, so that a copy elsewhere is the same model
+    parts = [(path.relative_to(folder).as_posix(), file_digest(path)) for path in files]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
