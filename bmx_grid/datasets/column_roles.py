@@ -229,11 +229,9 @@ def _fault_of_ids(table: TableFile, roles: Roles) -> str:
         rating = (*key, *_texts_at(row, columns, rater_columns))
         texts = _texts_at(row, columns, text_columns)
         # Several raters judge one output: its texts are the same in each row.
-        is_same = has_raters and texts_of.get(key) == texts
-        if rating in rated or (key in texts_of and not is_same):
+        if rating in rated or texts_of.setdefault(key, texts) != texts:
             return "repeats within a pair"
         rated.add(rating)
-        texts_of[key] = texts
     return ""
 
 
