@@ -20,8 +20,7 @@ from bmx_grid.core.wording import counted
 from bmx_grid.datasets.file_source import FileSource, ImportedFile
 from bmx_grid.datasets.imported_files import ROLE_OF_SIDE, WORD_ROLES, read_word_file
 from bmx_grid.datasets.mlqe_pe import read_sub_words, word_probabilities
-from bmx_grid.datasets.rated_spans import Ratings, ratings_of
-from bmx_grid.datasets.scores_of_files import file_rows
+from bmx_grid.datasets.rows_of_files import Ratings, file_rows, ratings_of
 from bmx_grid.datasets.span_files import read_spans, span_format
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.words.alignment import How, align, carry_scores
