@@ -9,7 +9,7 @@ from typing import Any, get_args
 import numpy as np
 
 from bmx_grid.evaluations.base import BASE, Estimate, Finished
-from bmx_grid.evaluations.gain_estimates import estimate_gain
+from bmx_grid.evaluations.boost_evidence import estimate_gain
 from bmx_grid.evaluations.levels import SystemLevel
 from bmx_grid.measures.agreement_tests import AgreementStatistic, Scores, compare_agreement
 from bmx_grid.measures.correlations_of_resamples import Unit

@@ -12,9 +12,10 @@ import numpy as np
 from bmx_grid.boosts.power_mean_grid import scores_at
 from bmx_grid.core.ragged import Flags, Floats, row_minimum
 from bmx_grid.evaluations.base import OF_PAIRS, ColumnValues, Evaluation, Finished, SettingRow
-from bmx_grid.evaluations.gain_estimates import estimate_gain
+from bmx_grid.evaluations.boost_evidence import estimate_gain
+from bmx_grid.evaluations.choose import free_of_each
 from bmx_grid.evaluations.grid_options import CELLS_PER_SECOND, GridOptions
-from bmx_grid.evaluations.held_out import FOLDS, free_of_each
+from bmx_grid.evaluations.held_out import FOLDS
 from bmx_grid.measures.correlation import correlate, point_that_gains
 from bmx_grid.measures.grid import GridInputs, GridResult, GridSpec, grid_of, nearest_point
 from bmx_grid.measures.grid_resampling import GridSample, cross_fit
