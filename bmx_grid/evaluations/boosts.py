@@ -42,8 +42,9 @@ from bmx_grid.evaluations.choose import (
     hold_out_unchosen,
     linked,
     recipe_fields,
+    with_verdicts,
 )
-from bmx_grid.evaluations.grid_options import CELLS_PER_SECOND, OnGrid
+from bmx_grid.evaluations.grid_surface import CELLS_PER_SECOND, OnGrid
 from bmx_grid.evaluations.held_out import (
     FOLDS,
     Boosts,
@@ -55,7 +56,7 @@ from bmx_grid.evaluations.held_out import (
     judged_by,
     member_of,
 )
-from bmx_grid.evaluations.verdicts import NOT_JUDGED, SMALLEST_GAIN, Verdict, asked, judged, told, with_verdicts
+from bmx_grid.evaluations.verdicts import NOT_JUDGED, SMALLEST_GAIN, Verdict, asked, judged, told
 from bmx_grid.measures.correlation import Kind
 
 TAKEN = (LENGTH, CURVE, COMBINED)  # names of what stands beside boosts

@@ -16,10 +16,12 @@ import numpy as np
 from bmx_grid.boosts.base import Boost, Fit, Fitted, Part
 from bmx_grid.boosts.controls import fit_average, fit_curve, fit_length
 from bmx_grid.boosts.power_mean_grid import AtPoint, PowerMeanGrid
-from bmx_grid.boosts.recipe import ChosenOn
+from bmx_grid.boosts.recipe import ChosenOn, HeldOut
 from bmx_grid.core.ragged import Flags, Floats
+from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.boost_evidence import COMBINED, CROSS_FITTED, CURVE, FIXED, LENGTH, PUBLISHED, placebo_name
 from bmx_grid.evaluations.held_out import Boosts, Member, Rated
+from bmx_grid.evaluations.verdicts import DISTANCE, Verdict
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.measures.grid import Point, nearest_point
 from bmx_grid.measures.grid_resampling import to_scale
@@ -254,3 +256,30 @@ def recipe_fields(kind: Kind, boosts: Boosts, members: Sequence[Member]) -> list
             fields = {"boost_name": name, "boost": boost, "constants": fitted.constants()}
             recipes.append({**fields, "chosen_on": tuple(chosen_on), "correlation": kind})
     return recipes
+
+
+def with_verdicts(recipes: Sequence[RecipeFields], verdicts: Sequence[Verdict]) -> list[RecipeFields]:
+    """Fields of recipes with the verdict that says most of such a choice; without those that were not judged.
+
+    That is the one on the most language pairs, chosen furthest away, by the human score that is named first.
+    """
+    distances = list(DISTANCE)
+    judged = []
+    for recipe in recipes:
+        boost = recipe["boost_name"]
+        of_boost = [row for row in verdicts if row.boost == boost and row.point in DISTANCE]
+        if not of_boost:
+            continue
+        # Verdicts by several human scores are several questions: a recipe tells one.
+        first_human = of_boost[0].human
+        candidates = [row for row in of_boost if row.human == first_human]
+        best = max(candidates, key=lambda row: (row.pairs, distances.index(row.point)))
+        gain = _held_out(best.gain, best)
+        partial_r = _held_out(best.partial_r, best)
+        judged.append({**recipe, "gain": gain, "partial_r": partial_r, "verdict": best.label})
+    return judged
+
+
+def _held_out(estimate: Estimate, verdict: Verdict) -> HeldOut:
+    """An estimate of a verdict as a recipe tells it."""
+    return HeldOut.of(estimate.value, estimate.low, estimate.high, verdict.how())

@@ -13,7 +13,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bmx_grid.boosts.recipe import HeldOut
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import counted, p_in_words
 from bmx_grid.evaluations.base import NOTHING, Estimate, Finished, SettingRow
@@ -36,7 +35,6 @@ from bmx_grid.evaluations.boost_evidence import (
     lines_of,
     original_of,
 )
-from bmx_grid.evaluations.choose import RecipeFields
 from bmx_grid.evaluations.held_out import Rated, has_groups
 from bmx_grid.measures.correlation import TIE, Coefficient
 from bmx_grid.measures.multiple_tests import holm
@@ -318,33 +316,6 @@ def evidence_on(kind: Coefficient, rated: Rated, scores: Floats, resamples: int,
     lines = lines_of(nameless, rated, gains, resamples, seed)
     (evidence,) = asked(lines, [""])
     return evidence
-
-
-def with_verdicts(recipes: Sequence[RecipeFields], verdicts: Sequence[Verdict]) -> list[RecipeFields]:
-    """Fields of recipes with the verdict that says most of such a choice; without those that were not judged.
-
-    That is the one on the most language pairs, chosen furthest away, by the human score that is named first.
-    """
-    distances = list(DISTANCE)
-    judged = []
-    for recipe in recipes:
-        boost = recipe["boost_name"]
-        of_boost = [row for row in verdicts if row.boost == boost and row.point in DISTANCE]
-        if not of_boost:
-            continue
-        # Verdicts by several human scores are several questions: a recipe tells one.
-        first_human = of_boost[0].human
-        candidates = [row for row in of_boost if row.human == first_human]
-        best = max(candidates, key=lambda row: (row.pairs, distances.index(row.point)))
-        gain = _held_out(best.gain, best)
-        partial_r = _held_out(best.partial_r, best)
-        judged.append({**recipe, "gain": gain, "partial_r": partial_r, "verdict": best.label})
-    return judged
-
-
-def _held_out(estimate: Estimate, verdict: Verdict) -> HeldOut:
-    """An estimate of a verdict as a recipe tells it."""
-    return HeldOut.of(estimate.value, estimate.low, estimate.high, verdict.how())
 
 
 def told(row: Verdict, settings: Sequence[Finished], best: Sequence[Mapping[str, float]]) -> Verdict:

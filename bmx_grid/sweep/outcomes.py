@@ -22,8 +22,7 @@ from bmx_grid.core.terminal import plain_warnings
 from bmx_grid.core.wording import counted, shortened
 from bmx_grid.evaluations.base import NAMES, Evaluation, Finished
 from bmx_grid.evaluations.boost_evidence import estimate_gain
-from bmx_grid.evaluations.grid_options import grid_of_sweep
-from bmx_grid.evaluations.grid_surface import GridEvaluation
+from bmx_grid.evaluations.grid_surface import GridEvaluation, grid_of_sweep
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
 from bmx_grid.sweep.executors.local import Sequential
