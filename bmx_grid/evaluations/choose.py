@@ -85,12 +85,7 @@ def chosen(kind: Kind, fit: Fit, selection: Sequence[tuple[Rated, Floats, Flags]
     """
     parts = []
     for rated, features, rows in selection:
-        base = rated.base[rows]
-        human = rated.human[rows]
-        clusters = rated.clusters[rows]
-        # Features are large: no copy where all choose.
-        columns = features if rows.all() else features[rows]
-        part = Part(base, columns, human, clusters)
+        part = Part(rated.base, features, rated.human, rated.clusters).taken(rows)
         if part.decides and np.ptp(part.base) > 0:
             parts.append(part)
     return fit(kind, parts)

@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bmx_grid.boosts.power_mean_grid import scores_at
+from bmx_grid.boosts.base import Part
+from bmx_grid.boosts.power_mean_grid import best_of_surfaces, gain_surface, scores_at
 from bmx_grid.core.identity import Component, identity, runtime
 from bmx_grid.core.ragged import Flags, Floats, row_minimum
 from bmx_grid.evaluations.base import OF_PAIRS, ColumnValues, Evaluation, Finished, SettingRow
@@ -18,7 +19,7 @@ from bmx_grid.evaluations.boost_evidence import estimate_gain
 from bmx_grid.evaluations.choose import free_of_each
 from bmx_grid.evaluations.held_out import FOLDS
 from bmx_grid.measures.aggregation import Aggregation, PowerMean
-from bmx_grid.measures.correlation import Kind, correlate, point_that_gains
+from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.measures.grid import (
     MAX_POINTS,
     GridInputs,
@@ -275,32 +276,32 @@ def chosen_elsewhere(spec: GridSpec, settings: Sequence[Finished]) -> dict[int, 
     alone = any(setting.explainer is None for setting in settings)
     if alone or len(settings) < 2:
         return {}
+    surfaces: list[list[Floats]] = [[] for _ in settings]
     free = free_of_each([setting.clusters for setting in settings])
-    gains: list[list[Floats]] = [[] for _ in settings]
     for other, setting in enumerate(settings):
         # By the setting that chooses: its means over words are computed once, for all that it chooses for.
-        judged = [place for place in range(len(settings)) if place != other]
-        parts = [free[place][other] for place in judged]
-        surfaces = gains_on(spec, setting, parts)
-        for place, surface in zip(judged, surfaces, strict=True):
-            # A pair on whose free segments the metric is constant has no say.
-            if np.isfinite(surface).any():
-                gains[place].append(surface)
+        inputs = setting.inputs(spec)
+        clusters = setting.codes.clusters[inputs.used]
+        everyone = Part(inputs.base, inputs.means, inputs.human, clusters)
+        # Most language pairs share nothing: their parts are all segments, the same ones.
+        surface_of_rows: dict[bytes, Floats] = {}
+        for place in range(len(settings)):
+            if place == other:
+                continue
+            rows = free[place][other][inputs.used]
+            key = rows.tobytes()
+            if key not in surface_of_rows:
+                surface_of_rows[key] = gain_surface(spec.correlation, everyone.taken(rows), spec.w)
+            surfaces[place].append(surface_of_rows[key])
     chosen = {}
-    for place, surfaces_of_others in enumerate(gains):
-        if not surfaces_of_others:
+    for place, surfaces_of_others in enumerate(surfaces):
+        # Pairs on whose free segments the metric is constant have no say.
+        if not any(np.isfinite(surface).any() for surface in surfaces_of_others):
             continue
-        # The mean over pairs, not over segments: a large pair says no more than a small one.
-        total = np.sum(surfaces_of_others, axis=0)
-        best = point_that_gains(total / len(surfaces_of_others), spec.w)
-        w = 1.0
-        p = math.nan
-        if best is not None:
-            w = spec.w[best[1]]
-            p = spec.p[best[0]]
-        setting = settings[place]
-        boosted = scores_of_point(spec, setting, w, p)
-        chosen[place] = point_row("elsewhere", spec, setting, w, p, boosted), boosted
+        w, column = best_of_surfaces(surfaces_of_others, spec.w)
+        p = spec.p[column] if column >= 0 else math.nan
+        boosted = scores_of_point(spec, settings[place], w, p)
+        chosen[place] = point_row("elsewhere", spec, settings[place], w, p, boosted), boosted
     return chosen
 
 
@@ -313,25 +314,6 @@ def point_row(point: str, spec: GridSpec, setting: Finished, w: float, p: float,
     correlation = correlate(spec.correlation, scores, human)
     gain = estimate_gain(spec.correlation, base, scores, human).value
     return PointRow(point, w, p, baseline, correlation, gain)
-
-
-def gains_on(spec: GridSpec, setting: Finished, parts: Sequence[Flags]) -> Floats:
-    """float64[S, P, W] correlations on each of S parts of the segments, bool[N], less that of the base score there.
-
-    Equal parts are computed once.
-    """
-    inputs = setting.inputs(spec)
-    sample = sample_of(spec, setting, inputs)
-    # Most language pairs share nothing: their parts are all segments, the same ones.
-    different = {rows.tobytes(): rows[inputs.used] for rows in parts}
-    grids = sample.grids_on(list(different.values()))
-    grid_of_rows = dict(zip(different, grids, strict=True))
-    grids_of_parts = np.stack([grid_of_rows[rows.tobytes()] for rows in parts])
-    # The last weight is 1, the base score, at any power.
-    baselines = grids_of_parts[:, :1, -1:]
-    gains = grids_of_parts - baselines
-    asked = np.isin(sample.w, spec.w)
-    return np.asarray(gains[:, :, asked])
 
 
 def metric_alone(spec: GridSpec, base: Floats, human: Floats) -> GridResult:
