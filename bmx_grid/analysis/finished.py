@@ -16,7 +16,7 @@ from bmx_grid.core.documents import parse_yaml
 from bmx_grid.core.errors import BmxError, DataError
 from bmx_grid.core.storage import is_file, is_folder
 from bmx_grid.core.wording import first_line
-from bmx_grid.evaluations.grid_options import GridOptions
+from bmx_grid.evaluations.grid_surface import GridOptions
 from bmx_grid.evaluations.stored_tables import Tables
 from bmx_grid.measures.grid import Point
 from bmx_grid.sweep.folder import CONFIG, TABLES, table_path

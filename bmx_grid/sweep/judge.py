@@ -19,8 +19,7 @@ from bmx_grid.core.ragged import Floats
 from bmx_grid.core.terminal import plain_warnings
 from bmx_grid.core.wording import counted, setting_label, shortened
 from bmx_grid.evaluations.base import ColumnValues, Evaluation, Finished
-from bmx_grid.evaluations.grid_options import grid_of_sweep
-from bmx_grid.evaluations.grid_surface import NO_POINT, GridEvaluation, GridOfSetting, PointRow
+from bmx_grid.evaluations.grid_surface import NO_POINT, GridEvaluation, GridOfSetting, PointRow, grid_of_sweep
 from bmx_grid.measures.correlation import Kind
 from bmx_grid.measures.grid import GridResult, GridSpec
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost

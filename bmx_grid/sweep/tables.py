@@ -18,7 +18,7 @@ from bmx_grid.core.identity import canonical_json
 from bmx_grid.core.storage import replacing
 from bmx_grid.core.wording import visible
 from bmx_grid.evaluations.base import NAMES, Evaluation, Finished, SettingRow, columns_of
-from bmx_grid.evaluations.gain_estimates import estimate_gain
+from bmx_grid.evaluations.boost_evidence import estimate_gain
 from bmx_grid.measures.annotators import reliability
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.sweep.judge import SettingResult, grid_evaluation, judge_sweep

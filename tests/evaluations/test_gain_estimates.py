@@ -11,8 +11,8 @@ import bmx_grid as bmx
 from bmx_grid.boosts.feature_mix import FeatureMix
 from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
 from bmx_grid.core.ragged import Ragged
+from bmx_grid.evaluations.boost_evidence import estimate_gain
 from bmx_grid.evaluations.boosts import BoostEvaluation
-from bmx_grid.evaluations.gain_estimates import estimate_gain
 from bmx_grid.evaluations.grid_surface import GridEvaluation
 from bmx_grid.evaluations.significance import SignificanceEvaluation
 from bmx_grid.measures.grid import Point, PowerRange
