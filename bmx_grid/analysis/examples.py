@@ -79,7 +79,7 @@ def choose_examples(results: Iterable[SettingResult], plan: SweepPlan) -> list[E
             best[result.explainer] = result
     examples: list[Example] = []
     for _, result in sorted(best.items()):
-        examples += _movers(result, planned[result.names])
+        examples += movers(result, planned[result.names])
     return examples
 
 
@@ -91,7 +91,7 @@ def _point(result: SettingResult) -> tuple[float, float, float]:
     return result.grid.best_w, result.grid.best_p, result.gain
 
 
-def _movers(result: SettingResult, setting: Setting) -> list[Example]:
+def movers(result: SettingResult, setting: Setting) -> list[Example]:
     """The segments that rise and fall by the most ranks; none where no segment moves."""
     w, p, _ = _point(result)
     spec = result.spec

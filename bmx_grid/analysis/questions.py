@@ -36,7 +36,7 @@ from bmx_grid.analysis.gains import overview
 from bmx_grid.analysis.points import chosen_points
 from bmx_grid.analysis.verdict_rows import DECLARED, several_golds, shown_verdicts
 from bmx_grid.core.errors import ALLOWED_PACKAGES, ComponentError, ConfigError, component_error, component_errors
-from bmx_grid.core.wording import visible
+from bmx_grid.core.wording import visible, written
 from bmx_grid.evaluations.base import NAMES, SettingRow, as_columns
 from bmx_grid.evaluations.boost_evidence import ALL
 
@@ -224,7 +224,6 @@ def _digest(table: GridTable) -> str:
 Plain = dict[str, Any]
 # What a tracking server gets of each summary, to compare sweeps by; all of the rest is in analysis.json.
 TRACKED = ("mean_gain", "mean_low", "mean_high", "max_gain")
-TRACKED_COUNTS = ("n", "better", "worse", "undefined")
 
 
 def to_json(analysis: Analysis) -> str:
@@ -295,24 +294,19 @@ def numbers(analysis: Analysis) -> dict[str, float]:
     return _flat(values)
 
 
-def counts(analysis: Analysis) -> dict[str, float]:
-    """How many settings there are, of what kind, and how many of them other numbers rest on; names as in `numbers`.
-
-    Nothing without a grid.
-    """
+def papers_numbers(analysis: Analysis) -> str:
+    """The medians of the best points and the fit of the ridge regression in a line; "" without a grid."""
     if not len(analysis.table):
-        return {}
-    fit = analysis.ask(regression.compute)["ridge"]
-    of_points = analysis.ask(points.compute)
-    values: Plain = {
-        "settings": len(analysis.table),
-        "tied_with_metric_alone": of_points["n_tied_with_baseline"],
-        "tested": analysis.ask(headline.compute)["single_gains"],
-        "medians": of_points["medians"][["n"]],
-        "ridge": {name: fit[name] for name in ("n", "clusters")},
-        "fixed": _of_summaries(analysis, TRACKED_COUNTS),
-    }
-    return _flat(values)
+        return ""
+    found = numbers(analysis)
+    parts = []
+    for name in found:
+        explainer = name.removeprefix("medians/").removesuffix("/p")
+        if name == f"medians/{explainer}/p":
+            parts.append(f"{written(explainer)} p = {found[name]:g}, w = {found[f'medians/{explainer}/w']:g}")
+    if "ridge/r2" in found:
+        parts.append(f"ridge R² {found['ridge/r2']:.2f}")
+    return f"Medians of the best points: {'; '.join(parts)}" if parts else ""
 
 
 def _of_summaries(analysis: Analysis, names: Sequence[str]) -> Plain:

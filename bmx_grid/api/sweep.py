@@ -16,19 +16,22 @@ from bmx_grid.analysis.base import Given
 from bmx_grid.analysis.finished import options_of
 from bmx_grid.analysis.headline import answer
 from bmx_grid.analysis.points import in_sample_in_words
-from bmx_grid.analysis.questions import Analysis, counts, numbers
+from bmx_grid.analysis.questions import Analysis, numbers, papers_numbers
 from bmx_grid.analysis.verdict_rows import of_settings
 from bmx_grid.api.sweep_plan import OF_THE_SWEEP, Sweep, config_text, plan_sweep
 from bmx_grid.boosts.recipe import write_recipe
+from bmx_grid.core.identity import digest
 from bmx_grid.core.storage import remove_abandoned, write_text
 from bmx_grid.core.terminal import Progress, say, working
 from bmx_grid.core.wording import counted, visible_lines
-from bmx_grid.report.table import markdown
+from bmx_grid.evaluations.verdicts import Verdict
+from bmx_grid.report.table import as_markdown, markdown
 from bmx_grid.report.terminal_lines import announcement, failures, plan_table, setting_line
-from bmx_grid.sweep.folder import CONFIG, RECIPES, TABLES, OutputFolder, recipes_of
+from bmx_grid.sweep.folder import CONFIG, RECIPES, TABLES, OutputFolder, alone, recipes_of
 from bmx_grid.sweep.judge import SettingResult, judge_sweep
+from bmx_grid.sweep.mlflow_runs import Finding
 from bmx_grid.sweep.scoring import run_plan
-from bmx_grid.sweep.settings import NotRun, SweepPlan
+from bmx_grid.sweep.settings import NotRun, Setting, SweepPlan
 from bmx_grid.sweep.tables import (
     ceilings_table,
     evaluation_tables,
@@ -48,6 +51,7 @@ MOVED = (
     "all files of an earlier run moved to {place}/: its configuration was another one. To keep each run in a folder of "
     "its own, write output_dir=FOLDER."
 )
+DESCRIBED = ("selection_by_explainer", "ridge_coefficients")  # tables in the description of a sweep in MLflow
 READING = "Gains are differences of correlations with human scores, on segments that a boost was not chosen on."
 
 
@@ -83,7 +87,9 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
 
     sweep = plan_sweep(config)
     if sweep.plan.settings and not sweep.settings.dry_run:
-        return _run(sweep)
+        with alone(sweep.settings.output_dir) as waited:
+            # What another run of the sweep has scored meanwhile is in the cache.
+            return _run(plan_sweep(config) if waited else sweep)
     if sweep.plan.settings:
         return _dry_run(sweep)
     return _nothing_to_run(sweep.plan)
@@ -103,7 +109,7 @@ def _run(sweep: Sweep) -> Ended:
     folder = OutputFolder(settings.output_dir)
     fingerprint = sweep.fingerprint()
     unchanged = folder.unchanged(fingerprint) if all(setting.cached for setting in plan.everything) else None
-    if unchanged is not None and sweep.tracker.has_runs(settings.output_dir, unchanged.get("tracked")):
+    if unchanged is not None and sweep.tracker.has_runs(settings.name, settings.output_dir, unchanged.get("tracked")):
         return _up_to_date(sweep, unchanged, start)
     return _run_and_write(sweep, folder, fingerprint, start)
 
@@ -171,7 +177,7 @@ def _run_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start: 
     write_text(settings.output_dir / LOG, log)  # and tracebacks of what failed
     written.append(settings.output_dir / LOG)
     if ran.all_ended:
-        tracked = tracker.identify_runs(settings.output_dir)
+        tracked = tracker.identify_runs(settings.name, settings.output_dir)
         folder.finish(
             fingerprint,
             written,
@@ -294,20 +300,33 @@ def _track(
 
     # Some verdicts are on several settings together.
     verdicts = {row.setting_names: row for row in of_settings(Given(tables))}
+    planned = {setting.names: setting for setting in sweep.plan.settings}
     for result in ran.results:
-        if result.names in verdicts:
-            row = verdicts[result.names]
-            sweep.tracker.judge(result, row.verdict, row.gain)
+        sweep.tracker.judge(result, partial(_finding, result, planned[result.names], verdicts.get(result.names)))
     note = f"{counted(len(ran.results), 'setting')}, {len(ran.failed)} failed."
-    of_sweep = {"settings": float(len(ran.results)), "settings failed": float(len(ran.failed))}
+    tags = {"settings": str(len(ran.results)), "settings failed": str(len(ran.failed))}
     # Metrics alone have no gains, and no answer.
     if analysis is None or not (len(analysis.table) or analysis.judged):
-        sweep.tracker.headline({}, note, written, [], of_sweep)
+        sweep.tracker.headline({}, note, written, tags)
         return
-    answers = answer(analysis)
     reading = " ".join(filter(None, [note, READING, analysis.ask(in_sample_in_words)]))
-    note = "\n".join([*(f"- {markdown(line)}" for line in answers), "", reading])
-    sweep.tracker.headline(numbers(analysis), note, written, answers, {**counts(analysis), **of_sweep})
+    first, *others = [markdown(line) for line in answer(analysis)]
+    shown = [replace(table, notes=()) for table in analysis.tables() if table.stem in DESCRIBED]
+    parts = [f"**{first}**", papers_numbers(analysis), "\n".join(f"- {line}" for line in others)]
+    note = "\n\n".join(filter(None, [*parts, *map(as_markdown, shown), reading]))
+    sweep.tracker.headline(numbers(analysis), note, written, tags)
+
+
+def _finding(result: SettingResult, setting: Setting, verdict: Verdict | None) -> Finding:
+    """What the sweep found of a setting; verdict: None without one."""
+    from bmx_grid.report.setting_page import setting_page
+
+    segments = digest(setting.segments.fingerprint())
+    page = setting_page(result, setting)
+    if verdict is None:
+        return Finding(segments=segments, page=page)
+    boosted = result.grid.baseline + verdict.gain.value
+    return Finding(verdict.verdict, verdict.gain, boosted, segments, page)
 
 
 def _tables(sweep: Sweep, ran: Ran) -> dict[str, pa.Table]:

@@ -25,7 +25,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ from bmx_grid.core.configure import convert
 from bmx_grid.core.documents import read_json
 from bmx_grid.core.errors import BmxError, ConfigError, StoreError
 from bmx_grid.core.storage import inside, write_text
+from bmx_grid.core.terminal import say
 from bmx_grid.core.wording import file_stem
 from bmx_grid.evaluations.verdicts import HURTS
 from bmx_grid.sweep.judge import SettingResult
@@ -53,6 +55,7 @@ RUNTIME_KEYS_OF_PARTS = frozenset(
         *("answers", "base_url", "key_variable", "concurrency", "timeout", "retries", "max_requests"),
     )
 )
+LOCK = ".sweep.lock"  # held while a run writes to the folder
 STAMP = ".sweep.json"  # which run the folder belongs to, and the files it left
 PREVIOUS = "previous"
 RUN = re.compile(r"\w+")  # a fingerprint
@@ -61,6 +64,33 @@ CONFIG = "config.yaml"
 TABLES = "tables"
 RECIPES = "recipes"
 FOLDERS = (TABLES, RECIPES, "figures", PREVIOUS)
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[bool]:
+    """Let no other run write to a sweep's folder in this block; whether one did when it began, and was waited for.
+
+    Raises StoreError for a folder that cannot be made or written to.
+    """
+    from filelock import FileLock, Timeout
+
+    inside(folder, LOCK)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(folder / LOCK, timeout=0)
+        waited = False
+        try:
+            lock.acquire()
+        except Timeout:
+            waited = True
+            say(f"another run is writing to {folder}/: waiting until it ends")
+            lock.acquire(timeout=-1)
+    except OSError as error:
+        raise StoreError(f"output_dir: {folder} cannot be written: {error.strerror or error}") from error
+    try:
+        yield waited
+    finally:
+        lock.release()
 
 
 def strip_runtime_keys(config: Mapping[str, Any]) -> dict[str, Any]:
