@@ -78,16 +78,16 @@ def answer(given: Given, most: int | None = None) -> list[str]:
     # The same sentences in the terminal, on the page and in answers of the package: they are made here alone.
     of_boosts = given.ask(answers.compute)
     of_words = given.ask(marked_words.compute)
-    lines = list(of_boosts.answers[:most])
-    more = len(of_boosts.answers) - len(lines)
+    lines = list(of_boosts["answers"][:most])
+    more = len(of_boosts["answers"]) - len(lines)
     if more > 0:
         lines.append(f"{more} more in report.html")
-    lines += of_boosts.not_judged
+    lines += of_boosts["not_judged"]
     lines += _without_correlation(given)
-    lines += given.ask(placebos.compute).unbeaten
-    lines += of_boosts.legend
-    lines += filter(None, [of_boosts.families, of_boosts.unnamed, of_boosts.next_steps])
-    return [*lines, *of_words.words_in_words, *of_words.plausibility_in_words, *not_evidence(given)]
+    lines += given.ask(placebos.compute)["unbeaten"]
+    lines += of_boosts["legend"]
+    lines += filter(None, [of_boosts["families"], of_boosts["unnamed"], of_boosts["next_steps"]])
+    return [*lines, *of_words["words_in_words"], *of_words["plausibility_in_words"], *not_evidence(given)]
 
 
 def _without_correlation(given: Given) -> list[str]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bmx_grid.analysis.base import PAIR, Column, Given, Table, each_row, rows_by
+from bmx_grid.analysis.base import PAIR, Column, Given, Table, each_group, each_row
 from bmx_grid.analysis.declared_gains import ALPHA, PREFERRED
 from bmx_grid.core.wording import P_VALUE, named, written
 from bmx_grid.evaluations.base import BASE, OF_METRIC
@@ -30,31 +29,23 @@ OF_THRESHOLDS = (
 )
 
 
-@dataclass(frozen=True)
-class Placebos:
-    """placebos: each metric and boost against each placebo; beaten: the difference is above 0 after the correction.
-    unbeaten: a sentence on those that beat none or not all.
+def compute(given: Given) -> dict[str, Any]:
+    """What the tables of tests and of thresholds say.
 
-    thresholds: of the metrics alone. None where a sweep has no such table.
+    placebos: each metric and boost against each placebo; beaten: the difference is above 0 after the correction.
+    unbeaten: a sentence on those that beat none or not all. thresholds: of the metrics alone. None where a sweep has no
+    such table.
     """
-
-    placebos: pd.DataFrame | None
-    unbeaten: Sequence[str]
-    thresholds: pd.DataFrame | None
-
-
-def compute(given: Given) -> Placebos:
-    """What the tables of tests and of thresholds say."""
     placebos = _placebos(given.frame("tests", TestRow))
     thresholds = given.frame("thresholds", ThresholdRow)
     # Rows of one metric repeat with each explainer that a sweep explains it with.
     once = [*OF_METRIC, "human_name", "probability"]
     thresholds = thresholds[thresholds["point"] == BASE].drop_duplicates(once, ignore_index=True)
-    return Placebos(
-        placebos=placebos if "tests" in given.frames else None,
-        unbeaten=_unbeaten(placebos),
-        thresholds=thresholds if "thresholds" in given.frames else None,
-    )
+    return {
+        "placebos": placebos if "tests" in given.frames else None,
+        "unbeaten": _unbeaten(placebos),
+        "thresholds": thresholds if "thresholds" in given.frames else None,
+    }
 
 
 def _placebos(tests: pd.DataFrame) -> pd.DataFrame:
@@ -74,10 +65,10 @@ def _unbeaten(placebos: pd.DataFrame) -> list[str]:
     if unbeaten.empty:
         return []
     names = []
-    by_boosted = rows_by(each_row(unbeaten), lambda row: _boosted(row.compared, row.explainer))
-    for boosted, rows in by_boosted.items():
-        against = dict.fromkeys(written(row.against) for row in rows)  # each once: language pairs share placebos
-        names.append(f"{boosted} ({named(list(against))})")
+    boosted_names = [_boosted(row.compared, row.explainer) for row in each_row(unbeaten)]
+    for boosted, rows in each_group(unbeaten.assign(boosted=boosted_names), "boosted"):
+        against = rows["against"].map(written).unique()  # each once: language pairs share placebos
+        names.append(f"{boosted} ({named(against.tolist())})")
     return [f"Not shown to beat a placebo: {named(names)}."]
 
 
@@ -89,16 +80,18 @@ def _boosted(compared: str, explainer: str) -> str:
     return f"{written(explainer)} on {written(metric)} at the point {point}"
 
 
-def tables(result: Placebos) -> Iterator[Table]:
+def tables(result: Mapping[str, Any]) -> Iterator[Table]:
     """Placebos, and thresholds."""
-    if result.placebos is not None and len(result.placebos):
+    placebos = result["placebos"]
+    if placebos is not None and len(placebos):
         gap = Column("difference", "", "+.3f", ("low", "high"), "beaten")
         columns = (*PAIR, "compared", "against", "statistic", gap, Column("p_holm", "p (Holm)", P_VALUE))
         title = "Metrics and boosts against placebos"
-        notes = [*result.unbeaten, OF_PLACEBOS]
-        yield Table.of("placebos", title, result.placebos, columns, notes, by=PAIR, names=5)
-    if result.thresholds is not None and len(result.thresholds):
-        thresholds = result.thresholds[result.thresholds["probability"].isin(IN_TABLE)]
+        notes = [*result["unbeaten"], OF_PLACEBOS]
+        yield Table.of("placebos", title, placebos, columns, notes, by=PAIR, names=5)
+    thresholds = result["thresholds"]
+    if thresholds is not None and len(thresholds):
+        thresholds = thresholds[thresholds["probability"].isin(IN_TABLE)]
         columns = (
             *PAIR,
             "metric",

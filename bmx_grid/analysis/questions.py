@@ -31,13 +31,12 @@ from bmx_grid.analysis import (
     regression,
     transfer,
 )
-from bmx_grid.analysis.base import Given, GridTable, Table, WideRow, each_row
+from bmx_grid.analysis.base import Given, GridTable, Table, each_row
 from bmx_grid.analysis.gains import overview
 from bmx_grid.analysis.points import chosen_points
-from bmx_grid.analysis.verdict_rows import DECLARED, several_golds, shown_verdicts
+from bmx_grid.analysis.verdict_rows import DECLARED, has_several_golds, shown_verdicts
 from bmx_grid.core.errors import ALLOWED_PACKAGES, ComponentError, ConfigError, component_error, component_errors
 from bmx_grid.core.wording import visible
-from bmx_grid.evaluations.base import NAMES, SettingRow, as_columns
 from bmx_grid.evaluations.boost_evidence import ALL
 
 if TYPE_CHECKING:
@@ -272,7 +271,7 @@ def numbers(analysis: Analysis) -> dict[str, float]:
     the human score if several judge.
     """
     verdicts = analysis.ask(shown_verdicts)
-    declared = list(each_row(verdicts[verdicts["question"] == DECLARED]))
+    declared = verdicts[verdicts["question"] == DECLARED]
     fit = analysis.ask(regression.compute)["ridge"]
     medians = analysis.ask(points.compute)["medians"]
     values: Plain = {
@@ -280,8 +279,8 @@ def numbers(analysis: Analysis) -> dict[str, float]:
         "ridge": {name: fit[name] for name in ("intercept", "r2", "coefficients")},
         "fixed": _of_summaries(analysis, TRACKED),
     }
-    with_human = several_golds(declared)
-    for row in declared:
+    with_human = has_several_golds(declared)
+    for row in each_row(declared):
         scope = f"{row.dataset} {row.language_pair}"
         if with_human:
             scope += f" {row.human}"
@@ -338,9 +337,8 @@ def _flat(values: Plain) -> dict[str, float]:
 def as_plain(value: Any) -> Any:
     """A result, or anything in it, as dicts, lists, numbers, texts and None.
 
-    A frame becomes a list of its rows; with names in its index, dicts of rows by these. A row of a table becomes its
-    columns, without those that are None, any other dataclass its fields. Arrays become lists; what is not finite
-    becomes None. Raises TypeError for what JSON cannot hold.
+    A frame becomes a list of its rows; with names in its index, dicts of rows by these. A dataclass becomes its fields,
+    arrays become lists; what is not finite becomes None. Raises TypeError for what JSON cannot hold.
     """
     # Once through JSON: it visits everything that is nested, and reads NaN and infinities as constants.
     text = json.dumps(value, default=_plain)
@@ -352,15 +350,6 @@ def _plain(value: Any) -> Any:
 
     if isinstance(value, pd.DataFrame):
         return _rows(value)
-    if isinstance(value, SettingRow):
-        # The columns of a table: an estimate is three of them, and names stand first.
-        cells = {name: getattr(value, name) for name in NAMES}
-        for name, (cell,) in as_columns(type(value), [value]).items():
-            if cell is not None:
-                cells[name] = cell
-        return cells
-    if isinstance(value, WideRow):
-        return value.columns
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     if is_dataclass(value):

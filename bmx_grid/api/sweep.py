@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.analysis.base import Given
+from bmx_grid.analysis.base import FACTORS, Given, each_group, first_row
 from bmx_grid.analysis.finished import options_of
 from bmx_grid.analysis.headline import answer
 from bmx_grid.analysis.points import in_sample_in_words
@@ -23,6 +23,7 @@ from bmx_grid.boosts.recipe import write_recipe
 from bmx_grid.core.storage import remove_abandoned, write_text
 from bmx_grid.core.terminal import Progress, say, working
 from bmx_grid.core.wording import counted, visible_lines
+from bmx_grid.evaluations.base import Estimate
 from bmx_grid.report.table import markdown
 from bmx_grid.report.terminal_lines import announcement, failures, plan_table, setting_line
 from bmx_grid.sweep.outcomes import Outcome, complete, seeds_table
@@ -293,11 +294,11 @@ def _track(
     """Hand the tracker the verdict on each setting, and what is known of the whole sweep."""
 
     # Some verdicts are on several settings together.
-    verdicts = {row.setting_names: row for row in of_settings(Given(tables))}
+    verdicts = dict(each_group(of_settings(Given(tables)), *FACTORS))
     for result in ran.results:
         if result.names in verdicts:
-            row = verdicts[result.names]
-            sweep.tracker.judge(result, row.verdict, row.gain)
+            row = first_row(verdicts[result.names])
+            sweep.tracker.judge(result, row.verdict, Estimate(row.gain, row.gain_low, row.gain_high))
     note = f"{counted(len(ran.results), 'setting')}, {len(ran.failed)} failed."
     of_sweep = {"settings": float(len(ran.results)), "settings failed": float(len(ran.failed))}
     # Metrics alone have no gains, and no answer.

@@ -93,7 +93,7 @@ def said(analysis: Analysis) -> str:
     # Of the questions about a grid the answer is the summary; what other packages ask it does not know.
     questions = analysis.further_questions if len(analysis.table) else analysis.questions
     tables = _brief_tables(analysis.tables_of(questions))
-    if analysis.ask(answers.compute).answers:
+    if analysis.ask(answers.compute)["answers"]:
         lines.append(unit_of_gains(analysis))
         return "\n\n".join([sentences(lines), *tables])
     # Of metrics alone the tables are the answer, and the lines remarks on it.
@@ -165,8 +165,11 @@ def write_analysis(
 
 def page_figures(analysis: Analysis) -> list[Drawing]:
     """The figures that the page of an analysis shows, that of the boosts first."""
-    metrics = analysis.ask(correlations.compute).correlations or ()
-    return [*boosts(analysis), *declared_gains(analysis), *metrics_and_people(metrics)]
+    drawings = [*boosts(analysis), *declared_gains(analysis)]
+    metrics = analysis.ask(correlations.compute)["correlations"]
+    if metrics is not None:
+        drawings += metrics_and_people(metrics)
+    return drawings
 
 
 def further_figures(analysis: Analysis) -> list[Drawing]:

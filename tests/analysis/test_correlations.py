@@ -55,7 +55,8 @@ def test_rows_of_boosts_and_of_other_judgements_are_not_shown():
     further = [correlation("a", 0.9, point="published"), correlation("a", 0.9, human="another judgement")]
     further.append({**correlation("a", 0.9), "explainer": "shap"})
     result, _ = asked(correlations=[correlation("a", 0.5), *further, correlation("b", 0.4)])
-    assert {row.metric: row.correlations["segment r"].value for row in result.correlations} == {"a": 0.5, "b": 0.4}
+    values = result["correlations"].set_index("metric")["segment r"]
+    assert values.to_dict() == {"a": 0.5, "b": 0.4}
 
 
 def system(name, human, ranks, people, metric="chrf", **changes):

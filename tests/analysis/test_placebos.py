@@ -42,7 +42,7 @@ def test_what_beats_no_placebo_is_named(rows, message):
     others = [row_of("chrf", "bleu", -0.1, 0.9, family="segment: metric against metric")]
     tests = [*(row_of(*row) for row in rows), *(row_of(*row, test="williams") for row in rows), *others]
     answer = compute(Given({"tests": as_table(tests)}))
-    assert answer.unbeaten == message
+    assert answer["unbeaten"] == message
     (table,) = tables(answer)
     assert len(table.rows) == len(rows)
 

@@ -105,7 +105,8 @@ class Scored(SettingRow):
 
 
 def compute(given):
-    return {"rated": [row for row in given.rows("scores", Scored) if row.human > 0]}
+    scores = given.frame("scores", Scored)
+    return {"rated": scores[scores["human"] > 0]}
 
 
 def tables(result):
