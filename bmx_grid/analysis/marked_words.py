@@ -26,7 +26,7 @@ from bmx_grid.analysis.base import (
     each_row,
     widened,
 )
-from bmx_grid.analysis.declared_gains import declared
+from bmx_grid.analysis.points import declared
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import counted, named, with_interval
 from bmx_grid.evaluations.boost_evidence import ALL

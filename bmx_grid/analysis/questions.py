@@ -22,14 +22,12 @@ import numpy as np
 
 from bmx_grid.analysis import (
     answers,
-    correlations,
+    factors,
     gains,
     headline,
     marked_words,
-    placebos,
+    metrics_and_people,
     points,
-    regression,
-    transfer,
 )
 from bmx_grid.analysis.base import Given, GridTable, Table, each_row
 from bmx_grid.analysis.gains import overview
@@ -44,8 +42,8 @@ if TYPE_CHECKING:
 
 PACKAGE = __name__.partition(".")[0]
 Questions = tuple[Any, ...]  # modules, or any objects with compute and tables
-FIRST: Questions = (answers, marked_words, headline, correlations, placebos)
-OF_GRIDS: Questions = (points, gains, regression, transfer)
+FIRST: Questions = (answers, marked_words, headline, metrics_and_people)
+OF_GRIDS: Questions = (points, gains, factors)
 
 
 # What analysis.json says for guests that the sweep does not name: programs that read it find every key.
@@ -272,7 +270,7 @@ def numbers(analysis: Analysis) -> dict[str, float]:
     """
     verdicts = analysis.ask(shown_verdicts)
     declared = verdicts[verdicts["question"] == DECLARED]
-    fit = analysis.ask(regression.compute)["ridge"]
+    fit = analysis.ask(factors.regression)["ridge"]
     medians = analysis.ask(points.compute)["medians"]
     values: Plain = {
         "medians": medians[["w", "p"]],
@@ -301,7 +299,7 @@ def counts(analysis: Analysis) -> dict[str, float]:
     """
     if not len(analysis.table):
         return {}
-    fit = analysis.ask(regression.compute)["ridge"]
+    fit = analysis.ask(factors.regression)["ridge"]
     of_points = analysis.ask(points.compute)
     values: Plain = {
         "settings": len(analysis.table),

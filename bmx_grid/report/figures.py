@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bmx_grid.analysis.base import FACTORS, PAIR, each_group, each_row
-from bmx_grid.analysis.correlations import PEOPLE
-from bmx_grid.analysis.declared_gains import declared
 from bmx_grid.analysis.gains import at_points
-from bmx_grid.analysis.points import chosen_points, in_sample_in_words
+from bmx_grid.analysis.metrics_and_people import PEOPLE
+from bmx_grid.analysis.points import chosen_points, declared, in_sample_in_words
 from bmx_grid.analysis.questions import Analysis
 from bmx_grid.analysis.verdict_rows import DECLARED, shown_verdicts
 from bmx_grid.core.wording import (
@@ -158,10 +157,10 @@ def declared_gains(analysis: Analysis) -> Iterator[Drawing]:
         yield from _drawings(analysis, rows, stem, title, caption)
 
 
-def metrics_and_people(metrics: pd.DataFrame) -> Iterator[Drawing]:
+def human_ceilings(metrics: pd.DataFrame) -> Iterator[Drawing]:
     """Metrics alone beside further human scores, which are the ceiling; for each language pair that has such scores.
 
-    metrics: as `analysis.correlations` has them.
+    metrics: as `analysis.metrics_and_people` has them.
     """
     # Metrics that score whole systems have no correlation of segments.
     if POOLED not in metrics:

@@ -5,7 +5,7 @@ import pytest
 from some_frames import as_table
 
 from bmx_grid.analysis.base import Given
-from bmx_grid.analysis.placebos import compute, tables
+from bmx_grid.analysis.metrics_and_people import compute, tables
 from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.significance import TestRow as Comparison
 

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from bmx_grid.report.canvas import style
-from bmx_grid.report.figures import metrics_and_people
+from bmx_grid.report.figures import human_ceilings
 
 
 def row(metric, r, pdp=0.1, pair="en-de"):
@@ -13,7 +13,7 @@ def row(metric, r, pdp=0.1, pair="en-de"):
 
 
 def figures(*rows):
-    return list(metrics_and_people(pd.DataFrame(rows)))
+    return list(human_ceilings(pd.DataFrame(rows)))
 
 
 def test_a_language_pair_with_other_human_scores_has_a_figure():

@@ -5,7 +5,7 @@ import math
 import pytest
 from some_frames import completed
 
-from bmx_grid.analysis import correlations
+from bmx_grid.analysis import metrics_and_people
 from bmx_grid.analysis.base import Given
 from bmx_grid.evaluations.levels import LevelsEvaluation
 from bmx_grid.evaluations.significance import SignificanceEvaluation
@@ -25,8 +25,8 @@ def rank(metric, value, level="segment"):
 
 
 def asked(**frames):
-    result = correlations.compute(Given({name: completed(rows, KINDS[name]) for name, rows in frames.items()}))
-    return result, list(correlations.tables(result))
+    result = metrics_and_people.compute(Given({name: completed(rows, KINDS[name]) for name, rows in frames.items()}))
+    return result, list(metrics_and_people.tables(result))
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,22 @@
-"""How metrics alone correlate with human judgements, by segment and by system; ranks of metrics and of systems."""
+"""How metrics agree with people: correlations, ranks of metrics and of systems, placebos, and differences of systems.
+
+Do metrics and boosts beat placebos; how far apart must two systems be for people to agree?
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.analysis.base import PAIR, Column, Given, Table, each_group, widened
-from bmx_grid.core.wording import UNDEFINED, file_stem
+import numpy as np
+
+from bmx_grid.analysis.base import PAIR, Column, Given, Table, each_group, each_row, widened
+from bmx_grid.analysis.points import ALPHA, PREFERRED
+from bmx_grid.core.wording import P_VALUE, UNDEFINED, file_stem, named, written
 from bmx_grid.evaluations.base import BASE, OF_METRIC
-from bmx_grid.evaluations.level_rows import CorrelationRow, SystemRow
-from bmx_grid.evaluations.significance import Rank
+from bmx_grid.evaluations.level_rows import CorrelationRow, SystemRow, ThresholdRow
+from bmx_grid.evaluations.significance import Rank, TestRow
 from bmx_grid.sweep.results import CeilingRow
 
 if TYPE_CHECKING:
@@ -57,28 +63,40 @@ OF_CEILINGS = (
     "that knew the true quality of every segment would be expected to correlate so highly with it, and no higher."
 )
 
+IN_TABLE = (0.6, 0.75, 0.9, 0.95)  # thresholds.parquet has more
+OF_PLACEBO = "against placebo"  # in the names of families of tests
+OF_PLACEBOS = (
+    "Placebos cannot know which translation is better: sentinels see one side or the lengths only (Perrella et al. "
+    f"2024), random scores see nothing. Marked: the difference survives Holm's correction at {ALPHA:g}."
+)
+OF_THRESHOLDS = (
+    "How far apart the scores of two systems must be for people to prefer the higher one so often (a logistic curve; "
+    "Kocmi et al. 2024), with 95 % intervals by a bootstrap of systems and clusters of segments."
+)
+
 
 def compute(given: Given) -> dict[str, Any]:
-    """How metrics alone agree with people.
+    """How metrics agree with people.
 
     correlations: of each metric alone with the primary human score, a row per data set, language pair and metric.
     systems: ranks of the systems by each metric and by the primary human score; ceilings: what any metric can reach.
-    None where a sweep has no such table.
+    placebos: each metric and boost against each placebo; beaten: the difference is above 0 after the correction.
+    unbeaten: a sentence on those that beat none or not all. thresholds: of the metrics alone. None where a sweep has no
+    such table.
     """
-    correlations = None
-    systems = None
-    ceilings = None
-    if "correlations" in given.frames:
-        correlations = _correlations(given)
-    if "systems" in given.frames:
-        systems = _systems(given.frame("systems", SystemRow))
-    if "ceilings" in given.frames:
-        ceilings = given.frame("ceilings", CeilingRow)
-    return {"correlations": correlations, "systems": systems, "ceilings": ceilings}
+    frames = given.frames
+    return {
+        "correlations": _correlations(given) if "correlations" in frames else None,
+        "systems": _systems(given.frame("systems", SystemRow)) if "systems" in frames else None,
+        "ceilings": given.frame("ceilings", CeilingRow) if "ceilings" in frames else None,
+        "placebos": given.ask(placebos) if "tests" in frames else None,
+        "unbeaten": given.ask(unbeaten),
+        "thresholds": _thresholds(given.frame("thresholds", ThresholdRow)) if "thresholds" in frames else None,
+    }
 
 
 def tables(result: Mapping[str, Any]) -> Iterator[Table]:
-    """All metrics in brief, and per data set; what any metric can reach; systems in their clusters."""
+    """All metrics in brief, and by data set; ceilings; systems in their clusters; placebos; thresholds."""
     correlations = result["correlations"]
     if correlations is not None and len(correlations):
         title = "correlation of the metrics alone with human judgements"
@@ -95,6 +113,10 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
         for pair, systems in each_group(result["systems"], *PAIR):
             if systems["system"].nunique() > 1:
                 yield _table_of_systems(pair, systems)
+    if result["placebos"] is not None and len(result["placebos"]):
+        yield _table_of_placebos(result["placebos"], result["unbeaten"])
+    if result["thresholds"] is not None and len(result["thresholds"]):
+        yield _table_of_thresholds(result["thresholds"])
 
 
 def _primary(rows: pd.DataFrame, human: str, *level: str) -> pd.DataFrame:
@@ -182,3 +204,65 @@ def _ranges(systems: pd.DataFrame, rank: str) -> list[str]:
         # Rank 0 stands for none.
         ranges.append(text if place else UNDEFINED)
     return ranges
+
+
+def placebos(given: Given) -> pd.DataFrame:
+    """The rows of tests.parquet against placebos, of one test of segment scores; beaten: as in `compute`."""
+    tests = given.frame("tests", TestRow)
+    rows = tests[tests["family"].str.contains(OF_PLACEBO, regex=False) & (tests["level"] == "segment")]
+    known = set(rows["test"])
+    test = next((name for name in PREFERRED if name in known), "")
+    # One test and one statistic: other p values must not stand in one column.
+    rows = rows[(rows["test"] == test) & (rows["statistic"] == next(iter(rows["statistic"]), ""))]
+    beaten = (rows["p_holm"] <= ALPHA) & (rows["difference"] > 0)
+    return rows.assign(beaten=beaten).reset_index(drop=True)
+
+
+def unbeaten(given: Given) -> list[str]:
+    """A sentence that names what does not beat every placebo; none where everything does, or nothing was tested."""
+    tests = given.ask(placebos)
+    tests = tests[~tests["beaten"] & np.isfinite(tests["p_holm"])]
+    if tests.empty:
+        return []
+    names = []
+    boosted_names = [_boosted(row.compared, row.explainer) for row in each_row(tests)]
+    for boosted, rows in each_group(tests.assign(boosted=boosted_names), "boosted"):
+        against = rows["against"].map(written).unique()  # each once: language pairs share placebos
+        names.append(f"{boosted} ({named(against.tolist())})")
+    return [f"Not shown to beat a placebo: {named(names)}."]
+
+
+def _boosted(compared: str, explainer: str) -> str:
+    """A metric, or the explainer whose boost of it is meant, with the point."""
+    metric, _, point = compared.partition(" at ")
+    if not point:
+        return written(metric)
+    return f"{written(explainer)} on {written(metric)} at the point {point}"
+
+
+def _table_of_placebos(tests: pd.DataFrame, sentences: Sequence[str]) -> Table:
+    gap = Column("difference", "", "+.3f", ("low", "high"), "beaten")
+    columns = (*PAIR, "compared", "against", "statistic", gap, Column("p_holm", "p (Holm)", P_VALUE))
+    title = "Metrics and boosts against placebos"
+    return Table.of("placebos", title, tests, columns, [*sentences, OF_PLACEBOS], by=PAIR, names=5)
+
+
+def _thresholds(thresholds: pd.DataFrame) -> pd.DataFrame:
+    """Those of the metrics alone."""
+    # Rows of one metric repeat with each explainer that a sweep explains it with.
+    once = [*OF_METRIC, "human_name", "probability"]
+    return thresholds[thresholds["point"] == BASE].drop_duplicates(once, ignore_index=True)
+
+
+def _table_of_thresholds(thresholds: pd.DataFrame) -> Table:
+    shown = thresholds[thresholds["probability"].isin(IN_TABLE)]
+    columns = (
+        *PAIR,
+        "metric",
+        Column("probability", "people agree", ".0%", ("probability_low", "probability_high")),
+        Column("difference", "", ".4g", ("low", "high")),
+        Column("observed", "observed so often", ".0%"),
+        Column("n_pairs", "of pairs"),
+    )
+    by = [*PAIR, "metric"]
+    return Table.of("thresholds", "How much is much", shown, columns, [OF_THRESHOLDS], by=by, names=3)
