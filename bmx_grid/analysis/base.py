@@ -113,12 +113,7 @@ class GridTable:
     @cached_property
     def real(self) -> GridTable:
         """The settings that are not controls."""
-        return self.where(lambda setting: not setting.control)
-
-    def where(self, keeps: Callable[[SettingKey], bool]) -> GridTable:
-        """The settings that a function of their names is true of."""
-        keep = list(map(keeps, self.settings))
-        return self.take(np.array(keep, dtype=np.bool_))
+        return self.take(~self.names["control"].to_numpy())
 
     def take(self, keep: Flags) -> GridTable:
         """The settings where `keep`, bool[S], is true."""
