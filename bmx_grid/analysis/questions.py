@@ -22,22 +22,19 @@ import numpy as np
 
 from bmx_grid.analysis import (
     answers,
-    correlations,
+    factors,
     gains,
     headline,
     marked_words,
-    placebos,
+    metrics_and_people,
     points,
-    regression,
-    transfer,
 )
-from bmx_grid.analysis.base import Given, GridTable, Table, WideRow, each_row
+from bmx_grid.analysis.base import Given, GridTable, Table, each_row
 from bmx_grid.analysis.gains import overview
 from bmx_grid.analysis.points import chosen_points
-from bmx_grid.analysis.verdict_rows import DECLARED, several_golds, shown_verdicts
+from bmx_grid.analysis.verdict_rows import DECLARED, has_several_golds, shown_verdicts
 from bmx_grid.core.errors import ALLOWED_PACKAGES, ComponentError, ConfigError, component_error, component_errors
 from bmx_grid.core.wording import visible, written
-from bmx_grid.evaluations.base import NAMES, SettingRow, as_columns
 from bmx_grid.evaluations.boost_evidence import ALL
 
 if TYPE_CHECKING:
@@ -45,8 +42,8 @@ if TYPE_CHECKING:
 
 PACKAGE = __name__.partition(".")[0]
 Questions = tuple[Any, ...]  # modules, or any objects with compute and tables
-FIRST: Questions = (answers, marked_words, headline, correlations, placebos)
-OF_GRIDS: Questions = (points, gains, regression, transfer)
+FIRST: Questions = (answers, marked_words, headline, metrics_and_people)
+OF_GRIDS: Questions = (points, gains, factors)
 
 
 # What analysis.json says for guests that the sweep does not name: programs that read it find every key.
@@ -271,16 +268,16 @@ def numbers(analysis: Analysis) -> dict[str, float]:
     the human score if several judge.
     """
     verdicts = analysis.ask(shown_verdicts)
-    declared = list(each_row(verdicts[verdicts["question"] == DECLARED]))
-    fit = analysis.ask(regression.compute)["ridge"]
+    declared = verdicts[verdicts["question"] == DECLARED]
+    fit = analysis.ask(factors.regression)["ridge"]
     medians = analysis.ask(points.compute)["medians"]
     values: Plain = {
         "medians": medians[["w", "p"]],
         "ridge": {name: fit[name] for name in ("intercept", "r2", "coefficients")},
         "fixed": _of_summaries(analysis, TRACKED),
     }
-    with_human = several_golds(declared)
-    for row in declared:
+    with_human = has_several_golds(declared)
+    for row in each_row(declared):
         scope = f"{row.dataset} {row.language_pair}"
         if with_human:
             scope += f" {row.human}"
@@ -332,9 +329,8 @@ def _flat(values: Plain) -> dict[str, float]:
 def as_plain(value: Any) -> Any:
     """A result, or anything in it, as dicts, lists, numbers, texts and None.
 
-    A frame becomes a list of its rows; with names in its index, dicts of rows by these. A row of a table becomes its
-    columns, without those that are None, any other dataclass its fields. Arrays become lists; what is not finite
-    becomes None. Raises TypeError for what JSON cannot hold.
+    A frame becomes a list of its rows; with names in its index, dicts of rows by these. A dataclass becomes its fields,
+    arrays become lists; what is not finite becomes None. Raises TypeError for what JSON cannot hold.
     """
     # Once through JSON: it visits everything that is nested, and reads NaN and infinities as constants.
     text = json.dumps(value, default=_plain)
@@ -346,15 +342,6 @@ def _plain(value: Any) -> Any:
 
     if isinstance(value, pd.DataFrame):
         return _rows(value)
-    if isinstance(value, SettingRow):
-        # The columns of a table: an estimate is three of them, and names stand first.
-        cells = {name: getattr(value, name) for name in NAMES}
-        for name, (cell,) in as_columns(type(value), [value]).items():
-            if cell is not None:
-                cells[name] = cell
-        return cells
-    if isinstance(value, WideRow):
-        return value.columns
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     if is_dataclass(value):

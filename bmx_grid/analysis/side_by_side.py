@@ -157,10 +157,10 @@ def _shared_correlation(folders: Mapping[str, Path]) -> Kind:
     run_of_kind: dict[str, str] = {}
     for name, folder in folders.items():
         tables = Tables(table_files(folder))
-        for row in tables.rows("settings", SettingsRow):
+        for kind in tables.checked("settings", SettingsRow)["correlation"].unique():
             # Metrics alone may have none.
-            if row.correlation:
-                run_of_kind.setdefault(row.correlation, name)
+            if kind:
+                run_of_kind.setdefault(kind, name)
     if len(run_of_kind) > 1:
         (one, run), (other, other_run), *_ = run_of_kind.items()
         raise ConfigError(

@@ -363,8 +363,7 @@ class Run:
     def _gains(self) -> tuple[pd.DataFrame, dict[str, str]]:
         """The table of settings with the gains at the fixed points, and the headers of its columns that are shown."""
         from bmx_grid.analysis.base import each_row
-        from bmx_grid.analysis.declared_gains import declared_points
-        from bmx_grid.analysis.points import point_name
+        from bmx_grid.analysis.points import declared_points, point_name
         from bmx_grid.evaluations.boost_evidence import PUBLISHED
 
         rows = self.analysis.ask(declared_points)

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.analysis.base import Given
+from bmx_grid.analysis.base import FACTORS, Given, each_group, first_row
 from bmx_grid.analysis.finished import options_of
 from bmx_grid.analysis.headline import answer
 from bmx_grid.analysis.points import in_sample_in_words
@@ -23,7 +23,7 @@ from bmx_grid.boosts.recipe import write_recipe
 from bmx_grid.core.storage import remove_abandoned, write_text
 from bmx_grid.core.terminal import Progress, say, working
 from bmx_grid.core.wording import counted, visible_lines
-from bmx_grid.evaluations.verdicts import Verdict
+from bmx_grid.evaluations.base import Estimate
 from bmx_grid.report.table import as_markdown, markdown
 from bmx_grid.report.terminal_lines import announcement, failures, plan_table, setting_line
 from bmx_grid.sweep.folder import CONFIG, RECIPES, TABLES, OutputFolder, alone, recipes_of
@@ -298,10 +298,11 @@ def _track(
     """Hand the tracker the verdict on each setting, and what is known of the whole sweep."""
 
     # Some verdicts are on several settings together.
-    verdicts = {row.setting_names: row for row in of_settings(Given(tables))}
+    verdicts = dict(each_group(of_settings(Given(tables)), *FACTORS))
     planned = {setting.names: setting for setting in sweep.plan.settings}
     for result in ran.results:
-        sweep.tracker.judge(result, partial(_finding, result, planned[result.names], verdicts.get(result.names)))
+        verdict = None if result.names not in verdicts else first_row(verdicts[result.names])
+        sweep.tracker.judge(result, partial(_finding, result, planned[result.names], verdict))
     note = f"{counted(len(ran.results), 'setting')}, {len(ran.failed)} failed."
     tags = {"settings": str(len(ran.results)), "settings failed": str(len(ran.failed))}
     # Metrics alone have no gains, and no answer.
@@ -316,14 +317,15 @@ def _track(
     sweep.tracker.headline(numbers(analysis), note, written, tags)
 
 
-def _finding(result: SettingResult, setting: Setting, verdict: Verdict | None) -> Finding:
-    """What the sweep found of a setting; verdict: None without one."""
+def _finding(result: SettingResult, setting: Setting, verdict: Any) -> Finding:
+    """What the sweep found of a setting; verdict: its row of the verdicts, None without one."""
     from bmx_grid.report.setting_page import setting_page
 
     page = setting_page(result, setting)
     if verdict is None:
         return Finding(page=page)
-    return Finding(verdict.verdict, verdict.gain, result.grid.baseline + verdict.gain.value, page)
+    gain = Estimate(verdict.gain, verdict.gain_low, verdict.gain_high)
+    return Finding(verdict.verdict, gain, result.grid.baseline + gain.value, page)
 
 
 def _tables(sweep: Sweep, ran: Ran) -> dict[str, pa.Table]:

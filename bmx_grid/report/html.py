@@ -65,7 +65,7 @@ def write_report(
     counts. examples: segments with attributions; facts: further (name, words) on what was run.
     Raises StoreError when the page cannot be written.
     """
-    answers_of_boosts = analysis.ask(answers.compute).answers
+    answers_of_boosts = analysis.ask(answers.compute)["answers"]
     signature_line = analysis.ask(signature)
     # The sentences after the answers say what these mean.
     meaning = headline.answer(analysis)[len(answers_of_boosts) :]
@@ -118,7 +118,7 @@ def write_metrics_report(
 
     Raises StoreError.
     """
-    answers_of_boosts = analysis.ask(answers.compute).answers
+    answers_of_boosts = analysis.ask(answers.compute)["answers"]
     meaning = headline.answer(analysis)[len(answers_of_boosts) :]
     pictures = [_picture(drawing, file) for drawing, file in figures]
     verdicts = []

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -16,32 +15,14 @@ from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.measures.correlation import FEWEST
 from bmx_grid.measures.grid import GridSpec
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS
-from bmx_grid.report.table import wrapped
+from bmx_grid.report.table import fitted, terminal_width, wrapped
 from bmx_grid.sweep.judge import SettingResult
 from bmx_grid.sweep.settings import NotRun, Setting, SweepPlan
 
-WIDEST = 120  # characters per line, on however wide a terminal
-NARROWEST = 40
 MOST_ANSWERS = 12  # metrics and explainers that have a line
 MOST_IN_LINE = 120  # signs of why a setting failed, in its line
 OF_MODEL = re.compile(r"model '(?P<model>[^']+)' \(revision (?P<revision>[^)]+)\) ")
 FEWEST_WORDS = 3  # per text, on average
-
-
-def terminal_width() -> int:
-    """Characters per line: those of the terminal, but not too few and not too many to be read."""
-    columns = shutil.get_terminal_size((80, 24)).columns  # 80 where output is no terminal
-    return max(min(columns, WIDEST), NARROWEST)
-
-
-def fitted(text: str) -> str:
-    """A sentence in lines that fit the terminal."""
-    return wrapped(text, terminal_width(), "  ")
-
-
-def sentences(lines: Iterable[str]) -> str:
-    """Sentences that begin on a line each."""
-    return "\n".join(map(fitted, lines))
 
 
 def unit_of_gains(analysis: Given) -> str:

@@ -246,7 +246,7 @@ def test_the_widest_scope_of_each_boost_counts_and_controls_do_not():
         {"explainer": "random", "gain": 0.07},
         {"metric": "random", "gain": 0.06},
     )
-    kept = [(row.boost, row.dataset, row.language_pair) for row in each_row(result.verdicts)]
+    kept = [(row.boost, row.dataset, row.language_pair) for row in each_row(result["verdicts"])]
     assert kept == [("spread", "d", "a"), ("sum", "all", "all"), ("learned", "d", "all")]
 
 
@@ -259,12 +259,11 @@ def test_a_single_setting_has_the_verdict_of_the_first_boost_at_its_declared_poi
         pair("b", boost="second", gain=0.07, verdict=HELPS),
         pair("b", explainer="random", gain=0.06),
     )
-    verdicts = {(row.language_pair, row.explainer): row for row in analysis(*rows).ask(of_settings)}
-    gains = {names: row.gain.value for names, row in verdicts.items()}
-    assert gains == {("a", "lime"): 0.01, ("b", "lime"): 0.07, ("b", "random"): 0.06}
-    first = verdicts["a", "lime"]
-    assert (first.verdict, first.gain.low, first.gain.high) == (NO_GAIN, -0.02, 0.03)
-    assert not analysis().ask(of_settings)
+    verdicts = analysis(*rows).ask(of_settings).set_index(["language_pair", "explainer"])
+    assert verdicts["gain"].to_dict() == {("a", "lime"): 0.01, ("b", "lime"): 0.07, ("b", "random"): 0.06}
+    first = verdicts.loc["a", "lime"]
+    assert (first.verdict, first.gain_low, first.gain_high) == (NO_GAIN, -0.02, 0.03)
+    assert analysis().ask(of_settings).empty
 
 
 def test_without_verdicts_mean_gains_are_said_and_how_to_get_verdicts():
@@ -313,7 +312,7 @@ def test_counts_of_settings_that_gain_never_stand_beside_verdicts():
 )
 def test_levels_that_the_judged_data_do_not_name_are_said(rows, sentences_of_levels):
     end = ": effects of these are not controlled for, and may look like a gain." if sentences_of_levels else ""
-    assert asked(*rows).unnamed == sentences_of_levels + end
+    assert asked(*rows)["unnamed"] == sentences_of_levels + end
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,8 @@ class Scored(SettingRow):
 
 
 def compute(given):
-    return {"rated": [row for row in given.rows("scores", Scored) if row.human > 0]}
+    scores = given.frame("scores", Scored)
+    return {"rated": scores[scores["human"] > 0]}
 
 
 def tables(result):
@@ -156,7 +157,7 @@ def test_guests_are_loaded_if_a_sweep_names_them_and_stand_before_the_questions_
 
 def test_two_questions_may_not_write_the_same_key():
     second = SimpleNamespace(__name__="other", compute=lambda inputs: {"ridge": 1.0}, tables=lambda result: ())
-    with pytest.raises(ConfigError, match=r"bmx_grid\.analysis\.regression and other both write 'ridge'"):
+    with pytest.raises(ConfigError, match=r"bmx_grid\.analysis\.factors and other both write 'ridge'"):
         plain(analyse_table(table(SURFACES), questions=(*load_questions(()), second)))
 
 

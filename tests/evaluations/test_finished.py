@@ -70,8 +70,8 @@ def test_an_estimate_has_columns_for_its_ends_and_a_tested_one_for_its_p_as_well
     columns = as_columns(Gained, [row])
     of_gain = {"gain": [0.1], "low": [-0.2], "high": [0.3], "p": [0.04]}
     assert columns == {**of_gain, "rest": [1.0], "rest_low": [0.5], "rest_high": [1.5]}
-    (read,) = Tables({"gained": pd.DataFrame(columns)}).rows("gained", Gained)
-    assert read.gain == row.gain
+    read = Tables({"gained": pd.DataFrame(columns)}).checked("gained", Gained)
+    assert read.to_dict("list") == columns
 
 
 def test_a_pair_that_no_other_chooses_for_leaves_the_others_their_choices():
