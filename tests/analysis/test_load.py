@@ -21,7 +21,7 @@ from bmx_grid.evaluations.base import columns_of
 from bmx_grid.evaluations.level_rows import CorrelationRow
 from bmx_grid.evaluations.stored_tables import Tables
 from bmx_grid.evaluations.word_level import WordsRow
-from bmx_grid.sweep import results
+from bmx_grid.sweep import tables
 
 SURFACES = random_surfaces(0)
 ONE = ("d1", "a", "m1", "lime")
@@ -256,8 +256,8 @@ def test_settings_of_an_earlier_version_are_not_read_and_that_is_said(tmp_path, 
     if version == "an earlier version":
         pq.write_table(older, file)
     else:
-        monkeypatch.setattr(results, "__version__", "0.1.0")
-        results.write_parquet(older, file)
+        monkeypatch.setattr(tables, "__version__", "0.1.0")
+        tables.write_parquet(older, file)
     with pytest.warns(UserWarning, match=rf"settings\.parquet: no column constructed; it was written by {version}, or"):
         assert not tables_beside(load_table(tmp_path))
 
