@@ -10,7 +10,7 @@ from bmx_grid.sweep.tracking import MlflowTracker
 
 CONFIG = "name: s\ndataset: {toy: {}}\nmetric: {chrf: {}, bleu: {}}\nseed: 0\nexecutor: {n_jobs: 2}\noutput_dir: here\n"
 CURVES = len(P) * len(W) + len(P)  # points of a setting's curves, and p at each
-FOUND = Finding("helps", Estimate(0.25, 0.125, 0.375), 0.75, "<p>a page</p>")
+FOUND = Finding("helps", Estimate(0.25, 0.125, 0.375), 0.5, "<p>a page</p>")
 SCALARS = 5 + 4  # the gain and what it is of, the published point's correlation and the best point
 HEADLINE = 1  # numbers of the sweep's run, as `track` gives them
 

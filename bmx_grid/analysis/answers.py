@@ -25,7 +25,19 @@ from bmx_grid.analysis.verdict_rows import (
 )
 from bmx_grid.core.wording import P_VALUE, counted, named, number, point_in_words, with_interval, written
 from bmx_grid.evaluations.boost_evidence import ALL, PUBLISHED
-from bmx_grid.evaluations.verdicts import LEGEND, NO_GAIN, NOT_JUDGED, legend
+from bmx_grid.evaluations.verdicts import (
+    CONFOUNDED,
+    HELPS,
+    HURTS,
+    INFORMATIVE,
+    LEGEND,
+    NO_GAIN,
+    NOT_JUDGED,
+    OPEN,
+    REDUNDANT,
+    TOO_LITTLE,
+    legend,
+)
 from bmx_grid.measures.resampling import CONFIDENCE
 
 if TYPE_CHECKING:
@@ -56,6 +68,21 @@ OF_PUBLISHED = (
     "Published: at the point of a paper, which was chosen on the data sets of the paper. On these, where in-sample "
     "stands beside it, its gain is not one on other segments."
 )
+# What is said of a boost with a verdict, and of more than MOST_CONCLUDED of them.
+MOST_CONCLUDED = 3
+CONCLUDED = {
+    HELPS: ("{boost} helps {metric} ({gain}).", "help"),
+    REDUNDANT: (
+        "{boost} helps {metric} ({gain}), but adds nothing to the other metrics.",
+        "help, but add nothing to the other metrics",
+    ),
+    OPEN: ("{boost} gains {gain} on {metric}, and what explains it is not decided.", "gain, and it is not decided why"),
+    CONFOUNDED: (
+        "{boost} gains {gain} on {metric}, as score, length, text or groups explain.",
+        "gain as score, length, text or groups explain",
+    ),
+    HURTS: ("{boost} hurts {metric} ({gain}).", "hurt"),
+}
 EXPLAINED = ["metric", "explainer"]  # what a line of an answer is about
 # What people's scores and attributions may both depend on, where the data name it.
 SHARED_LEVELS = ("system", "document", "rater", "domain")
@@ -64,8 +91,9 @@ SHARED_LEVELS = ("system", "document", "rater", "domain")
 def compute(given: Given) -> dict[str, Any]:
     """The answer of a sweep, without verdicts that of its table.
 
-    verdicts: see `shown_verdicts`; answers: per metric and explainer a line of the boost that was declared first,
-    whatever others gain, and one of its published point, where there is one.
+    conclusion: what helps and what hurts, in a sentence or two. verdicts: see `shown_verdicts`. answers: per metric and
+    explainer a line of the boost that was declared first, whatever others gain, and one of its published point, where
+    there is one.
     legend: the verdicts that occur, a line each; next_steps: what to do, in a sentence, "" where it would rest on a
     constructed data set; not_judged: the boosts that cannot be made, a sentence per reason; unnamed: the SHARED_LEVELS
     that the judged data do not name, in a sentence or two; families: over how many comparisons verdicts are corrected.
@@ -79,6 +107,7 @@ def compute(given: Given) -> dict[str, Any]:
     no_evidence = {*given.constructed, ALL} if given.constructed else set()
     lines = list(_answers(declared, published, published_points(given)))
     return {
+        "conclusion": _conclusion(declared),
         "verdicts": verdicts,
         "answers": _untested(given) if verdicts.empty else lines,
         "legend": legend(set(judged["verdict"])),
@@ -120,6 +149,37 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
         notes.append(result["unnamed"])
     title = "What each boost is worth"
     yield Table.of("verdicts", title, judged, columns, notes, by=["question"], names=len(names))
+
+
+def _conclusion(declared: pd.DataFrame) -> str:
+    """What the declared boosts do, what helps first, in a sentence for each verdict; "" without verdicts."""
+    if declared.empty:
+        return ""
+    several = declared["boost"].nunique() > 1
+    places = dict(zip(declared.index, places_of(declared, declared), strict=True))
+    sentences = []
+    for label, (one, many) in CONCLUDED.items():
+        rows = declared[declared["verdict"] == label]
+        if len(rows) > MOST_CONCLUDED:
+            sentences.append(f"{len(rows)} of {len(declared)} boosts {many}.")
+            continue
+        for row in each_row(rows):
+            place = f" on {places[row.Index]}" if len(set(places.values())) > 1 else ""
+            gain = number(row.gain, "+.3f")
+            boost = _boost_alone(row, several)
+            sentences.append(one.format(boost=boost, metric=f"{written(row.metric)}{place}", gain=gain))
+    if not (declared["verdict"] == HELPS).any():
+        labels = set(declared["verdict"])
+        opening = "No boost is shown to help."
+        if labels <= {NO_GAIN, HURTS, TOO_LITTLE, INFORMATIVE}:
+            opening = "Too little data to show a gain." if labels == {TOO_LITTLE} else "No gain is shown."
+        sentences.insert(0, opening)
+    return " ".join(sentences)
+
+
+def _boost_alone(row: Row, several: bool) -> str:
+    """The explainer, with the boost if the sweep has several."""
+    return f"{written(row.explainer)} ({row.boost})" if several else written(row.explainer)
 
 
 def _families(declared: pd.DataFrame, published: pd.DataFrame) -> str:

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bmx_grid.analysis import answers
 from bmx_grid.analysis.base import FACTORS, Given, each_group, first_row
 from bmx_grid.analysis.finished import options_of
 from bmx_grid.analysis.headline import answer
@@ -310,9 +311,10 @@ def _track(
         sweep.tracker.headline({}, note, written, tags)
         return
     reading = " ".join(filter(None, [note, READING, analysis.ask(in_sample_in_words)]))
-    first, *others = [markdown(line) for line in answer(analysis)]
+    lines = [f"- {markdown(line)}" for line in answer(analysis)]
+    conclusion = markdown(analysis.ask(answers.compute)["conclusion"])
     shown = [replace(table, notes=()) for table in analysis.tables() if table.stem in DESCRIBED]
-    parts = [f"**{first}**", papers_numbers(analysis), "\n".join(f"- {line}" for line in others)]
+    parts = [f"**{conclusion}**" if conclusion else "", papers_numbers(analysis), "\n".join(lines)]
     note = "\n\n".join(filter(None, [*parts, *map(as_markdown, shown), reading]))
     sweep.tracker.headline(numbers(analysis), note, written, tags)
 
@@ -325,7 +327,7 @@ def _finding(result: SettingResult, setting: Setting, verdict: Any) -> Finding:
     if verdict is None:
         return Finding(page=page)
     gain = Estimate(verdict.gain, verdict.gain_low, verdict.gain_high)
-    return Finding(verdict.verdict, gain, result.grid.baseline + gain.value, page)
+    return Finding(verdict.verdict, gain, verdict.baseline, page)
 
 
 def _tables(sweep: Sweep, ran: Ran) -> dict[str, pa.Table]:

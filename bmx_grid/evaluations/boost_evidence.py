@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -65,7 +66,7 @@ class BoostRow(SettingRow):
     The interval is that of the bootstrap of a pair's clusters; of several pairs that of `over_pairs`.
     human: the human score that judges, "" for the primary one. n, clusters: segments that it rests on, and clusters of
     these. beside: of what stands beside boosts that are judged on different segments, the boosts whose segments these
-    are; else "".
+    are; else "". baseline: the correlation of the metric alone on these segments, of several pairs their mean.
     """
 
     dataset: str
@@ -82,6 +83,7 @@ class BoostRow(SettingRow):
     human: str = ""
     beside: str = ""
     explained: float = math.nan
+    baseline: float = math.nan
 
     @property
     def key(self) -> Key:
@@ -107,18 +109,22 @@ class Contrasts:
     sources: PairedSources | None = None
     partial: dict[Key, PartialCorrelation] = field(default_factory=dict)
 
-    def values(self) -> dict[Key, float]:
-        """The gains on the segments as they are; NaN where one is undefined."""
+    @cached_property
+    def reached(self) -> Floats:
+        """float64[1 + K] correlations of the base scores and of all others; NaN where one is undefined."""
         columns = [self.base, *self.scores.values()]
         if self.statistic == "pdp":
             once = np.ones((len(self.human), 1))
-            reached = self._of_pairs(np.column_stack(columns), once)[:, 0]
-        else:
-            reached = np.full(len(columns), math.nan)
-            for place, column in enumerate(columns):
-                if np.isfinite(column).all():
-                    reached[place] = correlate(self.kind, column, self.human)
-        gains = reached[1:] - reached[0]
+            return self._of_pairs(np.column_stack(columns), once)[:, 0]
+        reached = np.full(len(columns), math.nan)
+        for place, column in enumerate(columns):
+            if np.isfinite(column).all():
+                reached[place] = correlate(self.kind, column, self.human)
+        return reached
+
+    def values(self) -> dict[Key, float]:
+        """The gains on the segments as they are; NaN where one is undefined."""
+        gains = self.reached[1:] - self.reached[0]
         values = dict(zip(self.scores, gains.tolist(), strict=True))
         return values | {key: correlation.value for key, correlation in self.partial.items()}
 
@@ -259,6 +265,7 @@ def lines_of(setting: SettingNames, rated: Rated, differences: Contrasts, resamp
     for key, gain in estimate_gains(differences, rated.clusters, resamples, seed).items():
         boost, against, point, human = key
         line = BoostRow(*setting, boost, against, point, gain, pairs=1, n=n_segments, clusters=n_clusters, human=human)
+        line = replace(line, baseline=float(differences.reached[0]))
         if key in differences.partial:
             line = replace(line, explained=differences.partial[key].explained)
         lines.append(line)
@@ -318,6 +325,7 @@ def over_scope(
             n=sum(line.n for line in of_pairs),
             clusters=clusters,
             explained=float(np.mean([line.explained for line in of_pairs])),
+            baseline=float(np.mean([line.baseline for line in of_pairs])),
         )
         joined.append(row)
     return joined

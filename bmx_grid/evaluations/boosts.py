@@ -136,7 +136,7 @@ class BoostEvaluation(OnGrid):
     scores that a data set does not have.
     """
 
-    VERSION: ClassVar[int] = 9  # gains with their p; verdicts by partial correlations, extrapolated
+    VERSION: ClassVar[int] = 10  # gains with their p and the baseline; verdicts by partial correlations, extrapolated
     SCOPE: ClassVar[tuple[str, ...]] = OF_SETS
     ROWS: ClassVar[Mapping[str, type]] = {"boosts": BoostRow, "verdicts": Verdict}
 

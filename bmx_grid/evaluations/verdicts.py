@@ -98,7 +98,8 @@ class Verdict(SettingRow):
     the sweep as well, which are `metrics`. named: of systems, documents, raters and domains what the data name.
     length_gain, curve_gain, combined_gain: of what stands beside the boosts; reassigned_gain: the mean of boosts made
     of the attributions of other segments, if any were asked for. best_gain: of what is chosen on the segments it is
-    judged on. p_gain_holm, p_partial_holm: two-sided, corrected for the `tried` verdicts of a family. Estimates are NaN
+    judged on. p_gain_holm, p_partial_holm: two-sided, corrected for the `tried` verdicts of a family. baseline: the
+    correlation of the metric alone on the same segments, so that the boosted one is baseline + gain. Estimates are NaN
     where not known.
     """
 
@@ -129,6 +130,7 @@ class Verdict(SettingRow):
     n: int = 0
     clusters: int = 0
     human: str = ""
+    baseline: float = math.nan
 
     @property
     def label(self) -> str:
@@ -293,6 +295,7 @@ def _evidence(gain: BoostRow, beside: str, by_key: Mapping[Key, BoostRow]) -> Ve
         n=gain.n,
         clusters=gain.clusters,
         human=gain.human,
+        baseline=gain.baseline,
     )
 
 

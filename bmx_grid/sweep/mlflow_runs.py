@@ -61,13 +61,14 @@ RunKey = tuple[str, str]  # the kind of a run, and the fingerprint of its settin
 class Finding:
     """What a sweep found of one setting.
 
-    verdict: "" without one. gain: on segments that the boost was not chosen on. boosted: the correlation there.
+    verdict: "" without one. gain: on segments that the boost was not chosen on. baseline: the correlation of the metric
+    alone on the same segments.
     page: HTML for a person, "" for none.
     """
 
     verdict: str = ""
     gain: Estimate = NOTHING
-    boosted: float = math.nan
+    baseline: float = math.nan
     page: str = ""
 
     def run_name(self, result: SettingResult) -> str:
@@ -132,7 +133,8 @@ def numbers_of(result: SettingResult, found: Finding) -> dict[str, float]:
     kind = result.correlation
     grid = result.grid
     numbers = {"gain": found.gain.value, "gain low": found.gain.low, "gain high": found.gain.high}
-    numbers |= {"baseline": grid.baseline, "boosted": found.boosted}
+    baseline = found.baseline if math.isfinite(found.baseline) else grid.baseline
+    numbers |= {"baseline": baseline, "boosted": baseline + found.gain.value}
     if math.isfinite(result.published.p):
         numbers[f"published {kind}"] = result.published.correlation
     if result.has_grid:
@@ -189,8 +191,9 @@ def description_of(result: SettingResult, found: Finding) -> str:
     grid = result.grid
     parts = []
     if found.verdict:
+        boosted = found.baseline + found.gain.value
         gain = with_interval(found.gain.value, found.gain.low, found.gain.high, "+.3f")
-        parts.append(f"**{found.verdict}**, gain {gain}: {kind} {grid.baseline:.3f} → {found.boosted:.3f}")
+        parts.append(f"**{found.verdict}**, gain {gain}: {kind} {found.baseline:.3f} → {boosted:.3f}")
     if result.has_grid:
         published = result.published
         points = {

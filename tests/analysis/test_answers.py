@@ -58,6 +58,41 @@ MORE = pair("b", combined_gain=0.3, combined_partial_r=0.1)
 WIDER = pair("b", gain=(0.0, -0.1, 0.1))
 
 
+@pytest.mark.parametrize(
+    ("rows", "conclusion"),
+    [
+        ([{"verdict": "helps", "gain": 0.033}], "LIME helps m (+0.033)."),
+        ([{"verdict": "no gain shown"}], "No gain is shown."),
+        ([{"verdict": "too little data"}], "Too little data to show a gain."),
+        ([{"verdict": "hurts", "gain": -0.1}], "No gain is shown. LIME hurts m (-0.100)."),
+        (
+            [{"verdict": "redundant", "gain": 0.04}],
+            "No boost is shown to help. LIME helps m (+0.040), but adds nothing to the other metrics.",
+        ),
+        (
+            [{"verdict": "open", "gain": 0.04}],
+            "No boost is shown to help. LIME gains +0.040 on m, and what explains it is not decided.",
+        ),
+        (
+            [{"verdict": "helps", "gain": 0.033}, {"boost": "signs", "verdict": "hurts", "gain": -0.02}],
+            "LIME (learned) helps m (+0.033). LIME (signs) hurts m (-0.020).",
+        ),
+        (
+            [pair("a", verdict="helps", gain=0.05), pair("b", verdict="no gain shown")],
+            "LIME helps m on a (+0.050).",
+        ),
+        (
+            [pair(name, verdict="hurts", gain=-0.05) for name in "abcd"],
+            "No gain is shown. 4 of 4 boosts hurt.",
+        ),
+        ([PUBLISHED | {"verdict": "helps"}], ""),
+        ([], ""),
+    ],
+)
+def test_the_conclusion_says_first_what_helps(rows, conclusion):
+    assert asked(*rows)["conclusion"] == conclusion
+
+
 def test_the_answer_has_a_line_for_each_metric_and_explainer():
     """Per metric and explainer a line of the paper's boost, whatever others gain, and one of its published point."""
     said_lines = sentences(

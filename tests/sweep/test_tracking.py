@@ -474,7 +474,7 @@ def mlflow_artifact(folder, run, path):
 def test_what_was_found_is_the_settings_and_updated_not_doubled(folder):
     result, undefined = make_result(), make_result(metric="bleu")
     for verdict, gain in (("hurts", -0.25), ("hurts", -0.25), ("helps", 0.5)):
-        found = Finding(verdict, Estimate(gain, gain - 0.1, 2.8e-9), 0.5 + gain)
+        found = Finding(verdict, Estimate(gain, gain - 0.1, 2.8e-9), 0.5)
         tracker = started(folder)
         for logged in (result, undefined):
             tracker.log(logged)
