@@ -10,7 +10,8 @@ from settings import make_setting
 
 from bmx_grid.boosts.base import Boost
 from bmx_grid.core.configure import build, load_option, options
-from bmx_grid.evaluations.held_out import Rated, cross_fitted
+from bmx_grid.evaluations.choose import cross_fitted
+from bmx_grid.evaluations.held_out import Rated
 from bmx_grid.words.segmentation import log_words
 
 MOST = 0.5  # seconds

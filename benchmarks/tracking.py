@@ -26,7 +26,7 @@ from some_results import make_result  # noqa: E402
 
 from bmx_grid.evaluations.base import Estimate  # noqa: E402
 from bmx_grid.measures.grid import GridSpec  # noqa: E402
-from bmx_grid.sweep.results import SettingResult  # noqa: E402
+from bmx_grid.sweep.judge import SettingResult  # noqa: E402
 from bmx_grid.sweep.tracking import MlflowTracker  # noqa: E402
 
 ALL_SETTINGS = 430

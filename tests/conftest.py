@@ -15,6 +15,9 @@ from pathlib import Path
 # Before any library reads them: no test asks a model hub, and tiny networks are slower on several threads.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# A tester's own MLflow server gets nothing of the tests.
+os.environ.pop("MLFLOW_TRACKING_URI", None)
+os.environ.pop("MLFLOW_EXPERIMENT_NAME", None)
 
 import pytest
 import slurm_here

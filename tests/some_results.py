@@ -3,12 +3,15 @@
 import dataclasses
 
 import numpy as np
+from some_settings import finished
 
 from bmx_grid.core.identity import digest
 from bmx_grid.evaluations.grid_surface import GridEvaluation, GridOfSetting, PointRow
 from bmx_grid.measures.grid import GridResult, GridSpec, PowerRange
-from bmx_grid.sweep.results import SettingResult, Spent, evaluation_tables
+from bmx_grid.sweep.judge import SettingResult, Spent
+from bmx_grid.sweep.tables import evaluation_tables
 
+FINISHED = finished(40, human=[np.nan, *range(39)])
 GRID = GridEvaluation(p=PowerRange(-3, 3, 0.1), w=(0.0, 0.4, 1.0), fixed={})
 P = tuple((np.arange(-30, 30) / 10).tolist())
 W = (0.0, 0.4, 1.0)
@@ -51,8 +54,7 @@ def make_result(seed=0, dataset="toy", language_pair="de-en", metric="chrf", exp
         evaluated={"grid": of_setting},
         correlation="pearson",
         scores={"id": [str(row) for row in range(40)], "base": np.arange(40.0)},
-        n_segments=40,
-        n_rated=39,
+        finished=FINISHED,
         signature=f"{metric}|version:1 || {explainer} || seed:{seed}",
         parameters={"metric.type": "Chrf", "explainer.num_samples": 100, "explainer.batched": True, "seed": seed},
         fingerprint=digest([seed, dataset, language_pair, metric, explainer, str(p), str(w)]),

@@ -19,7 +19,7 @@ from bmx_grid.commands.run import compose_and_run
 from bmx_grid.core.configure import options
 from bmx_grid.sweep.executors.dask import Dask
 from bmx_grid.sweep.executors.slurm import Slurm
-from bmx_grid.sweep.output import STAMP
+from bmx_grid.sweep.folder import STAMP
 
 RUN_WHOLE = "docs/first_steps.md"  # by tests/test_first_steps.py
 PAGES = sorted({path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md")} - {RUN_WHOLE})

@@ -4,11 +4,14 @@ import sqlite3
 
 from some_results import P, W
 
+from bmx_grid.evaluations.base import Estimate
+from bmx_grid.sweep.mlflow_runs import Finding
 from bmx_grid.sweep.tracking import MlflowTracker
 
 CONFIG = "name: s\ndataset: {toy: {}}\nmetric: {chrf: {}, bleu: {}}\nseed: 0\nexecutor: {n_jobs: 2}\noutput_dir: here\n"
-CURVES = len(P) * len(W)  # points of a setting's curves
-SCALARS = 4 + 1  # numbers about the grid, and the fixed point's
+CURVES = len(P) * len(W) + len(P)  # points of a setting's curves, and p at each
+FOUND = Finding("helps", Estimate(0.25, 0.125, 0.375), 0.5, "<p>a page</p>")
+SCALARS = 5 + 4  # the gain and what it is of, the published point's correlation and the best point
 HEADLINE = 1  # numbers of the sweep's run, as `track` gives them
 
 
@@ -24,7 +27,9 @@ def track(folder, results, failed=(), config=CONFIG, **options):
     tracker = started(folder, config, **options)
     for result in results:
         tracker.log(result)
-    tracker.headline({"mean_gain": 0.1}, "All is well.", [folder / "grid.parquet"], ["LIME helps.", "So-so."])
+    for result in results:
+        tracker.judge(result, lambda: FOUND)
+    tracker.headline({"mean_gain": 0.1}, "All is well.", [folder / "grid.parquet"], {})
     tracker.finish(list(failed))
     return tracker
 
@@ -42,11 +47,15 @@ def client(folder):
 
 
 def runs_of(folder):
-    """The runs of sweeps and those of settings, oldest first."""
+    """The runs of sweeps, and those of settings, oldest first."""
+    return all_runs(folder, "sweep"), all_runs(folder, "setting")
+
+
+def all_runs(folder, kind):
+    """The runs of this kind, oldest first."""
     mlflow = client(folder)
     runs = mlflow.search_runs([mlflow.get_experiment_by_name("tests").experiment_id], order_by=["start_time ASC"])
-    sweeps = [run for run in runs if run.data.tags["kind"] == "sweep"]
-    return sweeps, [run for run in runs if run.data.tags["kind"] == "setting"]
+    return [run for run in runs if run.data.tags["kind"] == kind]
 
 
 def n_points(folder):

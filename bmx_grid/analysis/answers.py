@@ -7,27 +7,37 @@ said instead, and that nothing was tested.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from bmx_grid.analysis.base import FACTORS, Column, Given, Table, each_row, first_by, rows_by
+from bmx_grid.analysis.base import FACTORS, Column, Given, Table, each_group, each_row, first_row
 from bmx_grid.analysis.gains import gains_by_explainer
-from bmx_grid.analysis.next_steps import next_steps
 from bmx_grid.analysis.points import point_name, published_points
 from bmx_grid.analysis.verdict_rows import (
     DECLARED,
     PAPERS_BOOST,
     Row,
-    Verdicts,
-    in_words,
-    place_of,
-    several_golds,
+    has_several_golds,
+    next_steps,
+    places_of,
     shown_verdicts,
+    verdict_in_words,
 )
 from bmx_grid.core.wording import P_VALUE, counted, named, number, point_in_words, with_interval, written
 from bmx_grid.evaluations.boost_evidence import ALL, PUBLISHED
-from bmx_grid.evaluations.verdicts import LEGEND, NO_GAIN, NOT_JUDGED, legend
+from bmx_grid.evaluations.verdicts import (
+    CONFOUNDED,
+    HELPS,
+    HURTS,
+    INFORMATIVE,
+    LEGEND,
+    NO_GAIN,
+    NOT_JUDGED,
+    OPEN,
+    REDUNDANT,
+    TOO_LITTLE,
+    legend,
+)
 from bmx_grid.measures.resampling import CONFIDENCE
 
 if TYPE_CHECKING:
@@ -58,57 +68,60 @@ OF_PUBLISHED = (
     "Published: at the point of a paper, which was chosen on the data sets of the paper. On these, where in-sample "
     "stands beside it, its gain is not one on other segments."
 )
+# What is said of a boost with a verdict, and of more than MOST_CONCLUDED of them.
+MOST_CONCLUDED = 3
+CONCLUDED = {
+    HELPS: ("{boost} helps {metric} ({gain}).", "help"),
+    REDUNDANT: (
+        "{boost} helps {metric} ({gain}), but adds nothing to the other metrics.",
+        "help, but add nothing to the other metrics",
+    ),
+    OPEN: ("{boost} gains {gain} on {metric}, and what explains it is not decided.", "gain, and it is not decided why"),
+    CONFOUNDED: (
+        "{boost} gains {gain} on {metric}, as score, length, text or groups explain.",
+        "gain as score, length, text or groups explain",
+    ),
+    HURTS: ("{boost} hurts {metric} ({gain}).", "hurt"),
+}
+EXPLAINED = ["metric", "explainer"]  # what a line of an answer is about
 # What people's scores and attributions may both depend on, where the data name it.
 SHARED_LEVELS = ("system", "document", "rater", "domain")
 
 
-@dataclass(frozen=True)
-class Answers:
-    """What is said of each boost.
+def compute(given: Given) -> dict[str, Any]:
+    """The answer of a sweep, without verdicts that of its table.
 
-    verdicts: see `shown_verdicts`; answers: per metric and explainer a line of the boost that was declared first,
-    whatever others gain, and one of its published point, where there is one.
+    conclusion: what helps and what hurts, in a sentence or two. verdicts: see `shown_verdicts`. answers: per metric and
+    explainer a line of the boost that was declared first, whatever others gain, and one of its published point, where
+    there is one.
     legend: the verdicts that occur, a line each; next_steps: what to do, in a sentence, "" where it would rest on a
     constructed data set; not_judged: the boosts that cannot be made, a sentence per reason; unnamed: the SHARED_LEVELS
     that the judged data do not name, in a sentence or two; families: over how many comparisons verdicts are corrected.
     """
-
-    verdicts: pd.DataFrame
-    answers: Sequence[str]
-    legend: Sequence[str] = ()
-    next_steps: str = ""
-    not_judged: Sequence[str] = ()
-    unnamed: str = ""
-    families: str = ""
-
-
-def compute(given: Given) -> Answers:
-    """The answer of a sweep, without verdicts that of its table."""
     verdicts = given.ask(shown_verdicts)
-    if verdicts.empty:
-        return Answers(verdicts, _untested(given))
-    by_question = rows_by(each_row(verdicts), lambda row: row.question)
-    declared = by_question.get(DECLARED, [])
-    published = by_question.get(PUBLISHED, [])
-    not_judged = by_question.get(NOT_JUDGED, [])
-    labels = {row.verdict for row in [*declared, *published]}
+    question = verdicts["question"]
+    declared = verdicts[question == DECLARED]
+    published = verdicts[question == PUBLISHED]
+    judged = verdicts[question.isin((DECLARED, PUBLISHED))]
     # A mean over all data sets rests on the constructed ones as well: nobody should act on it.
     no_evidence = {*given.constructed, ALL} if given.constructed else set()
-    evidence = [row for row in declared if row.dataset not in no_evidence]
-    return Answers(
-        verdicts=verdicts,
-        answers=list(_answers(declared, published, published_points(given))),
-        legend=legend(labels),
-        next_steps=next_steps(evidence),
-        not_judged=_not_judged(not_judged, declared),
-        families=_families(declared, published),
-        unnamed="" if given.constructed else _unnamed([*declared, *published]),
-    )
+    lines = list(_answers(declared, published, published_points(given)))
+    return {
+        "conclusion": _conclusion(declared),
+        "verdicts": verdicts,
+        "answers": _untested(given) if verdicts.empty else lines,
+        "legend": legend(set(judged["verdict"])),
+        "next_steps": next_steps(declared[~declared["dataset"].isin(no_evidence)]),
+        "not_judged": _not_judged(verdicts[question == NOT_JUDGED], declared),
+        "unnamed": "" if given.constructed else _unnamed(judged["named"]),
+        "families": _families(declared, published),
+    }
 
 
-def tables(result: Answers) -> Iterator[Table]:
+def tables(result: Mapping[str, Any]) -> Iterator[Table]:
     """One row per metric, explainer and boost; no table without verdicts."""
-    judged = result.verdicts[result.verdicts["question"] != NOT_JUDGED]
+    verdicts = result["verdicts"]
+    judged = verdicts[verdicts["question"] != NOT_JUDGED]
     if judged.empty:
         return
     names = [*FACTORS, "boost"]
@@ -132,17 +145,48 @@ def tables(result: Answers) -> Iterator[Table]:
     notes = [*OF_VERDICTS]
     if (judged["question"] == PUBLISHED).any():
         notes.append(OF_PUBLISHED)
-    if result.unnamed:
-        notes.append(result.unnamed)
+    if result["unnamed"]:
+        notes.append(result["unnamed"])
     title = "What each boost is worth"
     yield Table.of("verdicts", title, judged, columns, notes, by=["question"], names=len(names))
 
 
-def _families(declared: Verdicts, published: Verdicts) -> str:
+def _conclusion(declared: pd.DataFrame) -> str:
+    """What the declared boosts do, what helps first, in a sentence for each verdict; "" without verdicts."""
+    if declared.empty:
+        return ""
+    several = declared["boost"].nunique() > 1
+    places = dict(zip(declared.index, places_of(declared, declared), strict=True))
+    sentences = []
+    for label, (one, many) in CONCLUDED.items():
+        rows = declared[declared["verdict"] == label]
+        if len(rows) > MOST_CONCLUDED:
+            sentences.append(f"{len(rows)} of {len(declared)} boosts {many}.")
+            continue
+        for row in each_row(rows):
+            place = f" on {places[row.Index]}" if len(set(places.values())) > 1 else ""
+            gain = number(row.gain, "+.3f")
+            boost = _boost_alone(row, several)
+            sentences.append(one.format(boost=boost, metric=f"{written(row.metric)}{place}", gain=gain))
+    if not (declared["verdict"] == HELPS).any():
+        labels = set(declared["verdict"])
+        opening = "No boost is shown to help."
+        if labels <= {NO_GAIN, HURTS, TOO_LITTLE, INFORMATIVE}:
+            opening = "Too little data to show a gain." if labels == {TOO_LITTLE} else "No gain is shown."
+        sentences.insert(0, opening)
+    return " ".join(sentences)
+
+
+def _boost_alone(row: Row, several: bool) -> str:
+    """The explainer, with the boost if the sweep has several."""
+    return f"{written(row.explainer)} ({row.boost})" if several else written(row.explainer)
+
+
+def _families(declared: pd.DataFrame, published: pd.DataFrame) -> str:
     """Over how many verdicts each question is corrected, in a sentence; "" without verdicts."""
     parts = []
     for rows, what in ((declared, "verdicts"), (published, "at published points")):
-        sizes = sorted({row.tried for row in rows})
+        sizes = sorted(set(rows["tried"]))
         if sizes:
             count = " or ".join(f"{size:,}" for size in sizes)
             parts.append(f"over {count} {what}")
@@ -151,14 +195,17 @@ def _families(declared: Verdicts, published: Verdicts) -> str:
     return f"Holm's correction is {', and '.join(parts)}."
 
 
-def _unnamed(rows: Verdicts) -> str:
-    """The levels that could explain a gain and are not named; "" if all are, or if nothing was judged."""
-    levels_of_rows = [set(row.named.split(", ")) for row in rows]
+def _unnamed(names: pd.Series[str]) -> str:
+    """The levels that could explain a gain and are not named; "" if all are, or if nothing was judged.
+
+    names: what each verdict names, with commas between.
+    """
+    levels_of_rows = [set(text.split(", ")) for text in names]
     in_none: list[str] = []
     in_some: list[str] = []
     for level in SHARED_LEVELS:
         n_naming = sum(level in levels for levels in levels_of_rows)
-        if n_naming < len(rows):
+        if n_naming < len(levels_of_rows):
             missing = in_some if n_naming else in_none
             missing.append(f"{level}s")
     sentences = []
@@ -175,12 +222,10 @@ def _either(names: Sequence[str]) -> str:
     return f"{', '.join(others)} or {last}" if others else last
 
 
-def _boost(row: Row, among: Verdicts) -> str:
-    """Explainer and metric, with the boost where there is another than the paper's."""
+def _boost(row: Row, several: bool) -> str:
+    """Explainer and metric, with the boost if the sweep has several."""
     name = f"{written(row.explainer)} on {written(row.metric)}"
-    if any(other.boost != PAPERS_BOOST for other in among):
-        name += f" ({row.boost})"
-    return name
+    return f"{name} ({row.boost})" if several else name
 
 
 def _doubt(row: Row) -> str:
@@ -198,67 +243,60 @@ def _doubt(row: Row) -> str:
     return f"looks like a {looks}, but not after the correction for {row.tried} verdicts"
 
 
-def _answers(declared: Verdicts, published: Verdicts, points: pd.DataFrame) -> Iterator[str]:
+def _answers(declared: pd.DataFrame, published: pd.DataFrame, points: pd.DataFrame) -> Iterator[str]:
     """The lines of each metric and explainer, those with the best verdict of a first boost first."""
-    fixed = {}
+    names_of_points = {}
     for point in each_row(points):
-        fixed[point.explainer] = point_name(point.explainer, point.w, point.p)
+        names_of_points[point.explainer] = point_name(point.explainer, point.w, point.p)
+    several = _has_other_boosts(declared)
     # What the first boost says is the answer; others are named only where they say something else.
-    by_both = rows_by(declared, _metric_and_explainer)
-    published_by_both = _of_first_boost(published)
-    for both, rows in _of_first_boost(declared).items():
-        head = _boost(rows[0], declared)
-        yield _answer(head, rows, declared, _others(rows, by_both[both]))
+    every_boost = dict(each_group(declared, *EXPLAINED))
+    published_by_both = dict(each_group(_of_first_boost(published), *EXPLAINED))
+    for both, rows in each_group(_of_first_boost(declared), *EXPLAINED):
+        head = _boost(first_row(rows), several)
+        yield _answer(head, rows, declared, _others(rows, every_boost[both]))
         if both in published_by_both:
             at_point = published_by_both[both]
-            where = fixed.get(rows[0].explainer, "its fixed point")
+            where = names_of_points.get(both[1], "its fixed point")
             # Language pairs of several data sets may differ in it.
-            in_sample = {row.chosen_on.removeprefix(PUBLISHED) for row in at_point}
+            in_sample = set(at_point["chosen_on"].str.removeprefix(PUBLISHED))
             where += "".join(sorted(in_sample))
-            head = _boost(at_point[0], declared)
+            head = _boost(first_row(at_point), several)
             yield _answer(f"{head} at {where}", at_point, declared, [])
 
 
-def _metric_and_explainer(row: Row) -> tuple[str, str]:
-    return row.metric, row.explainer
+def _has_other_boosts(rows: pd.DataFrame) -> bool:
+    """Whether there is another boost than the paper's."""
+    return bool((rows["boost"] != PAPERS_BOOST).any())
 
 
-def _of_first_boost(rows: Verdicts) -> dict[tuple[str, str], list[Row]]:
+def _of_first_boost(rows: pd.DataFrame) -> pd.DataFrame:
     """By metric and explainer the verdicts of the boost that was declared first."""
-    in_place = sorted(rows, key=lambda row: row.place)
-    first = first_by(in_place, _metric_and_explainer)
-    rows_of_first = []
-    for row in rows:
-        if row.boost == first[_metric_and_explainer(row)].boost:
-            rows_of_first.append(row)
-    # Grouped last, so that verdicts of other boosts do not decide the order.
-    return rows_by(rows_of_first, _metric_and_explainer)
+    return rows[rows["place"] == rows.groupby(EXPLAINED)["place"].transform("min")]
 
 
-def _others(lines: Verdicts, rows: Verdicts) -> list[str]:
+def _others(lines: pd.DataFrame, rows: pd.DataFrame) -> list[str]:
     """What other boosts have another verdict than those of these lines, with it."""
-    boost = lines[0].boost
-    verdicts = {row.verdict for row in lines}
-    others = [row for row in rows if row.boost != boost and row.verdict not in verdicts]
-    others.sort(key=lambda row: row.place)
+    is_other = (rows["place"] != first_row(lines).place) & ~rows["verdict"].isin(lines["verdict"])
+    others = rows[is_other].sort_values("place", kind="stable")
     remarks = []
-    for verdict, alike in rows_by(others, lambda row: row.verdict).items():
-        boosts = dict.fromkeys(row.boost for row in alike)  # each once, on however many language pairs
-        remarks.append(f"{verdict} by {named(list(boosts))}")
+    for verdict, alike in each_group(others, "verdict"):
+        # Each boost once, on however many language pairs.
+        remarks.append(f"{verdict} by {named(alike['boost'].unique().tolist())}")
     return remarks
 
 
-def _answer(head: str, rows: Verdicts, among: Verdicts, remarks: Sequence[str]) -> str:
-    """A line of a boost, on each verdict where language pairs differ. among: as for `_place`; remarks: further ones."""
-    by_verdict = rows_by(rows, lambda row: (row.human, in_words(row)))
-    parts = [_part(alike, among) for alike in by_verdict.values()]
-    length = rows[0].length_gain
-    varies = getattr(rows[0], "repeat_deviation", math.nan)
+def _answer(head: str, rows: pd.DataFrame, among: pd.DataFrame, remarks: Sequence[str]) -> str:
+    """A line of a boost, on each verdict where language pairs differ. among: as for `place_of`; remarks: further."""
+    in_words = rows.assign(in_words=[verdict_in_words(row) for row in each_row(rows)])
+    parts = [_part(alike, among) for _, alike in each_group(in_words, "human", "in_words")]
+    first = first_row(rows)
+    varies = getattr(first, "repeat_deviation", math.nan)
     beside = []
     # Of several language pairs it would be the number of one of them.
-    if len(rows) == 1 and math.isfinite(length):
-        ends = (rows[0].length_gain_low, rows[0].length_gain_high)
-        beside.append(f"length alone {with_interval(length, *ends, '+.3f')}")
+    if len(rows) == 1 and math.isfinite(first.length_gain):
+        length = with_interval(first.length_gain, first.length_gain_low, first.length_gain_high, "+.3f")
+        beside.append(f"length alone {length}")
     if math.isfinite(varies):
         beside.append(f"the correlation varies by {number(varies, '.3f')} when repeated")
     line = f"{head}: {'; '.join(parts)}"
@@ -266,44 +304,42 @@ def _answer(head: str, rows: Verdicts, among: Verdicts, remarks: Sequence[str]) 
     return f"{line} ({end})" if end else line
 
 
-def _part(alike: Verdicts, among: Verdicts) -> str:
+def _part(alike: pd.DataFrame, among: pd.DataFrame) -> str:
     """A verdict with its gain, the largest of several language pairs, and what it rests on."""
-    first = alike[0]  # the largest gain: rows of one verdict are sorted by it
-    verdict = in_words(first)
-    if several_golds(among):
+    first = first_row(alike)  # the largest gain: rows of one verdict are sorted by it
+    verdict = first.in_words
+    if has_several_golds(among):
         verdict = f"{verdict} ({first.human})"
     if math.isnan(first.gain):
-        places = [place_of(row, among) for row in alike]
-        return _joined(verdict, named(places))
+        return _joined(verdict, named(places_of(alike, among)))
     gain = with_interval(first.gain, first.gain_low, first.gain_high, "+.3f")
     remarks = _doubt(first)
     if len(alike) > 1:
         gain = f"at most {gain}"
-        remarks = _joined(place_of(first, alike), remarks)
+        remarks = _joined(places_of(alike, alike)[0], remarks)
     if remarks:
         gain = f"{gain} ({remarks})"
     n_pairs = max(first.pairs, len(alike))
-    where = counted(n_pairs, "language pair") if n_pairs > 1 else place_of(first, among)
-    n_segments = sum(row.n for row in alike)
-    return _joined(verdict, gain, where, counted(n_segments, "segment"))
+    where = counted(n_pairs, "language pair") if n_pairs > 1 else places_of(alike, among)[0]
+    return _joined(verdict, gain, where, counted(int(alike["n"].sum()), "segment"))
 
 
 def _joined(*parts: str) -> str:
     return ", ".join(filter(None, parts))
 
 
-def _not_judged(rows: Verdicts, declared: Verdicts) -> list[str]:
+def _not_judged(rows: pd.DataFrame, declared: pd.DataFrame) -> list[str]:
     """The boosts that cannot be made, and the language pairs, a sentence per reason."""
     sentences = []
-    among = [*rows, *declared]
-    for alike in rows_by(rows, lambda row: row.because).values():
+    several = _has_other_boosts(rows) or _has_other_boosts(declared)
+    for because, alike in each_group(rows, "because"):
         # Each once: a boost may lack several language pairs for one reason, and a pair several boosts.
-        boosts = dict.fromkeys(_boost(row, among) for row in alike)
-        places = dict.fromkeys(place_of(row, rows) for row in alike)
+        boosts = dict.fromkeys(_boost(row, several) for row in each_row(alike))
+        places = dict.fromkeys(places_of(alike, rows))
         subject = named(list(boosts))
         if any(places):
             subject += f" for {named(list(places))}"
-        reason = alike[0].because.rstrip(".")
+        reason = because.rstrip(".")
         sentences.append(f"{subject}: {reason}.")
     return sentences
 

@@ -15,9 +15,7 @@ LaTeX and CSV, shown on the page and in the terminal, and are DataFrames by `Tab
 from __future__ import annotations
 
 import itertools
-import math
-from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, cast
@@ -26,17 +24,15 @@ import numpy as np
 
 from bmx_grid.core.ragged import Flags, Floats
 from bmx_grid.core.wording import factor_in_words, number, setting_label, with_interval
-from bmx_grid.evaluations.base import Estimate
-from bmx_grid.evaluations.stored_tables import RowClass, Tables
+from bmx_grid.evaluations.stored_tables import Tables
 from bmx_grid.evaluations.verdicts import Verdict
 from bmx_grid.measures.grid import Point
-from bmx_grid.sweep.results import SettingsRow
+from bmx_grid.sweep.tables import SettingsRow
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Asked = TypeVar("Asked")
-Element = TypeVar("Element")
 CellValue = str | int | float | None
 
 FACTORS = ("dataset", "language_pair", "metric", "explainer")
@@ -117,12 +113,7 @@ class GridTable:
     @cached_property
     def real(self) -> GridTable:
         """The settings that are not controls."""
-        return self.where(lambda setting: not setting.control)
-
-    def where(self, keeps: Callable[[SettingKey], bool]) -> GridTable:
-        """The settings that a function of their names is true of."""
-        keep = list(map(keeps, self.settings))
-        return self.take(np.array(keep, dtype=np.bool_))
+        return self.take(~self.names["control"].to_numpy())
 
     def take(self, keep: Flags) -> GridTable:
         """The settings where `keep`, bool[S], is true."""
@@ -152,8 +143,8 @@ class Given:
     """Tables of a sweep, its grids among them, and how they are analysed.
 
     frames: the other tables, by name, all that questions about metrics alone read: files, Arrow tables or frames.
-    Empty for a results table alone: a question that reads one says why it has nothing to say without it. `rows` has
-    those of a table as objects of their class.
+    Empty for a results table alone: a question that reads one says why it has nothing to say without it. `frame` has
+    one with the columns of its class.
     table: the grids of all settings; none of metrics alone.
     select_from: the table whose medians are evaluated; None for the analysed table itself.
     fixed: (p, w) by explainer; they take precedence over medians.
@@ -168,14 +159,9 @@ class Given:
     _answers: dict[Callable[..., Any], Any] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        # Callers may give plain frames; `rows` needs what checks them against their classes. The class is frozen.
+        # Callers may give plain frames; `frame` needs what checks them against their classes. The class is frozen.
         if not isinstance(self.frames, Tables):
             object.__setattr__(self, "frames", Tables(self.frames))
-
-    def rows(self, table: str, row: type[RowClass]) -> list[RowClass]:
-        """The rows of a table, of the class that wrote them; none of one that is not there. Raises DataError."""
-        assert isinstance(self.frames, Tables)
-        return self.frames.rows(table, row)
 
     def frame(self, table: str, row: type) -> pd.DataFrame:
         """A table with the columns of the class that wrote it; without rows if it is not there. Raises DataError."""
@@ -250,15 +236,6 @@ class Cell:
         return number(self.value, self.form)
 
 
-class WideRow:
-    """A row of a result whose columns depend on the data: `columns` has them by name."""
-
-    @property
-    @abstractmethod
-    def columns(self) -> dict[str, Any]:
-        """All of its columns."""
-
-
 @dataclass(frozen=True)
 class Column:
     """A column of a frame as a table shows it.
@@ -273,12 +250,8 @@ class Column:
     ends: tuple[str, str] | None = None
     marked: str = ""
 
-    def cell(self, row: Any) -> Cell:
-        """The cell of a row, an object or a mapping; an estimate is shown with its interval."""
-        if isinstance(row, WideRow):
-            row = row.columns
-        elif not isinstance(row, Mapping):
-            row = vars(row)
+    def cell(self, row: Mapping[Any, Any]) -> Cell:
+        """The cell of a row."""
         value = row[self.name]
         # NumPy's types are no cell values.
         if hasattr(value, "item"):
@@ -287,10 +260,6 @@ class Column:
         if isinstance(value, bool):
             value = int(value)
         words: str | None = None
-        if isinstance(value, Estimate):
-            words = with_interval(value.value, value.low, value.high, self.form)
-            value = value.value
-        # Ends in columns of their own, of rows that hold no estimates.
         if self.ends is not None:
             low, high = self.ends
             words = with_interval(value, row[low], row[high], self.form)
@@ -329,7 +298,7 @@ class Table:
         cls,
         stem: str,
         title: str,
-        rows: pd.DataFrame | Sequence[Any],
+        rows: pd.DataFrame | Sequence[Mapping[Any, Any]],
         columns: Sequence[Any],
         notes: Sequence[str] = (),
         *,
@@ -338,7 +307,7 @@ class Table:
         brief: bool = False,
         data: bool = False,
     ) -> Table:
-        """A table of fields of rows, or columns of a frame, each a Column or its name.
+        """A table of columns of a frame, or of values of mappings, each a Column or its name.
 
         by: those whose values are the groups.
         """
@@ -386,28 +355,25 @@ def each_row(frame: pd.DataFrame) -> Iterator[Any]:
     return iter(frame.itertuples())
 
 
+def first_row(frame: pd.DataFrame) -> Any:
+    """The first of the rows, as `each_row` gives it."""
+    return next(each_row(frame))
+
+
 def each_group(frame: pd.DataFrame, *by: str, sort: bool = False) -> Iterator[tuple[Any, pd.DataFrame]]:
     """The rows that share these names: the name, or of several a tuple, and the rows; the first first, or sorted."""
     names: Any = by[0] if len(by) == 1 else list(by)
     return iter(frame.groupby(names, sort=sort))
 
 
-def highest_first(value: float) -> tuple[bool, float]:
-    """The place of a number among others in descending order, NaN at the end."""
-    # NaN compares as neither less nor greater: a flag before the number keeps the order total.
-    if math.isnan(value):
-        return (True, 0.0)
-    return (False, -value)
+def widened(rows: pd.DataFrame, by: list[str], column: str) -> pd.DataFrame:
+    """A row for each combination of these names, in the order in which they occur, with the estimates of its rows.
 
-
-def rows_by(rows: Iterable[Element], key: Callable[[Element], Any]) -> dict[Any, list[Element]]:
-    """Rows of one key together, in the order of the first of each."""
-    groups: dict[Any, list[Element]] = {}
-    for row in rows:
-        groups.setdefault(key(row), []).append(row)
-    return groups
-
-
-def first_by(rows: Iterable[Element], key: Callable[[Element], Any]) -> dict[Any, Element]:
-    """The first row of each key."""
-    return {value: group[0] for value, group in rows_by(rows, key).items()}
+    Of each name in `column`, sorted, the value, then the lower ends of all as NAME_low, then the upper ones as
+    NAME_high; NaN without one. rows: with the columns value, low and high; of several of one name the first counts.
+    """
+    once = rows.drop_duplicates([*by, column])
+    wide = once.pivot(index=by, columns=column, values=["value", "low", "high"])
+    parts_and_names: Any = wide.columns
+    wide.columns = [name if part == "value" else f"{name}_{part}" for part, name in parts_and_names]
+    return rows[by].drop_duplicates(ignore_index=True).join(wide, on=by)

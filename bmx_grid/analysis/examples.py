@@ -13,7 +13,7 @@ from bmx_grid.analysis.base import CONTROLS
 from bmx_grid.boosts.power_mean_grid import scores_at
 from bmx_grid.core.ragged import Floats
 from bmx_grid.measures.correlation import average_ranks
-from bmx_grid.sweep.results import SettingResult
+from bmx_grid.sweep.judge import SettingResult
 from bmx_grid.sweep.settings import Setting, SweepPlan
 from bmx_grid.words.alignment import align, carry_labels
 from bmx_grid.words.attributions import AttributionSet
@@ -79,7 +79,7 @@ def choose_examples(results: Iterable[SettingResult], plan: SweepPlan) -> list[E
             best[result.explainer] = result
     examples: list[Example] = []
     for _, result in sorted(best.items()):
-        examples += _movers(result, planned[result.names])
+        examples += movers(result, planned[result.names])
     return examples
 
 
@@ -91,12 +91,12 @@ def _point(result: SettingResult) -> tuple[float, float, float]:
     return result.grid.best_w, result.grid.best_p, result.gain
 
 
-def _movers(result: SettingResult, setting: Setting) -> list[Example]:
+def movers(result: SettingResult, setting: Setting) -> list[Example]:
     """The segments that rise and fall by the most ranks; none where no segment moves."""
     w, p, _ = _point(result)
     spec = result.spec
     assert spec is not None, "it has a gain, and so a grid"
-    finished = setting.finished()
+    finished = setting.load()
     stored = finished.scores
     base = stored.base_scores
     human = setting.segments.human_scores

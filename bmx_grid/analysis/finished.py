@@ -16,10 +16,10 @@ from bmx_grid.core.documents import parse_yaml
 from bmx_grid.core.errors import BmxError, DataError
 from bmx_grid.core.storage import is_file, is_folder
 from bmx_grid.core.wording import first_line
-from bmx_grid.evaluations.grid_options import GridOptions
+from bmx_grid.evaluations.grid_surface import GridOptions
 from bmx_grid.evaluations.stored_tables import Tables
 from bmx_grid.measures.grid import Point
-from bmx_grid.sweep.output import CONFIG, TABLES, table_path
+from bmx_grid.sweep.folder import CONFIG, TABLES, table_path
 
 if TYPE_CHECKING:
     import pandas as pd

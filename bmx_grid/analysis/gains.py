@@ -13,8 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bmx_grid.analysis.base import CONTROL, FACTORS, Column, Given, GridTable, Table, each_group, each_row
-from bmx_grid.analysis.declared_gains import declared_points
-from bmx_grid.analysis.points import best_of_all, chosen_points, correlations_at, gains_at, points_in_words
+from bmx_grid.analysis.points import (
+    best_of_all,
+    chosen_points,
+    correlations_at,
+    declared_points,
+    gains_at,
+    points_in_words,
+)
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import P_VALUE
 from bmx_grid.evaluations.boost_evidence import ALL

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bmx_grid.analysis import answers, marked_words, placebos
+from bmx_grid.analysis import answers, marked_words, metrics_and_people
 from bmx_grid.analysis.base import FACTORS, Column, Given, Table, each_row
-from bmx_grid.analysis.declared_gains import MARKED, declared
 from bmx_grid.analysis.gains import (
     CLUSTERED,
     COUNTED,
@@ -20,12 +19,12 @@ from bmx_grid.analysis.gains import (
     overview,
     real_at_points,
 )
-from bmx_grid.analysis.points import chosen_points, in_sample_in_words, points_in_words
+from bmx_grid.analysis.points import MARKED, chosen_points, declared, in_sample_in_words, points_in_words
 from bmx_grid.core.wording import P_VALUE, counted, named, p_in_words, setting_label, with_interval, written
 from bmx_grid.evaluations.boost_evidence import ALL
 from bmx_grid.evaluations.verdicts import Verdict
 from bmx_grid.measures.correlation import FEWEST
-from bmx_grid.sweep.results import SeedRow
+from bmx_grid.sweep.tables import SeedRow
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,16 +77,16 @@ def answer(given: Given, most: int | None = None) -> list[str]:
     # The same sentences in the terminal, on the page and in answers of the package: they are made here alone.
     of_boosts = given.ask(answers.compute)
     of_words = given.ask(marked_words.compute)
-    lines = list(of_boosts.answers[:most])
-    more = len(of_boosts.answers) - len(lines)
+    lines = list(of_boosts["answers"][:most])
+    more = len(of_boosts["answers"]) - len(lines)
     if more > 0:
         lines.append(f"{more} more in report.html")
-    lines += of_boosts.not_judged
+    lines += of_boosts["not_judged"]
     lines += _without_correlation(given)
-    lines += given.ask(placebos.compute).unbeaten
-    lines += of_boosts.legend
-    lines += filter(None, [of_boosts.families, of_boosts.unnamed, of_boosts.next_steps])
-    return [*lines, *of_words.words_in_words, *of_words.plausibility_in_words, *not_evidence(given)]
+    lines += given.ask(metrics_and_people.unbeaten)
+    lines += of_boosts["legend"]
+    lines += filter(None, [of_boosts["families"], of_boosts["unnamed"], of_boosts["next_steps"]])
+    return [*lines, *of_words["words_in_words"], *of_words["plausibility_in_words"], *not_evidence(given)]
 
 
 def _without_correlation(given: Given) -> list[str]:

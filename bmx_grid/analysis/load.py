@@ -18,8 +18,9 @@ from bmx_grid.core.wording import counted, factor_in_words, first_line, named, v
 from bmx_grid.evaluations.base import columns_of
 from bmx_grid.evaluations.stored_tables import Tables
 from bmx_grid.measures.grid import UsedWords
-from bmx_grid.sweep.output import table_files, table_path
-from bmx_grid.sweep.results import SettingResult, SettingsRow, in_order, version_of
+from bmx_grid.sweep.folder import table_files, table_path
+from bmx_grid.sweep.judge import SettingResult
+from bmx_grid.sweep.tables import SettingsRow, in_order, version_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,24 +7,37 @@ declared point. The numbers are those of words.parquet; without it nothing is sa
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.analysis.base import CONTROL, CONTROLS, FACTORS, Column, Given, Table, WideRow, highest_first, rows_by
-from bmx_grid.analysis.declared_gains import declared
+from bmx_grid.analysis.base import (
+    CONTROL,
+    CONTROLS,
+    FACTORS,
+    PAIR,
+    Column,
+    Given,
+    Table,
+    each_group,
+    each_row,
+    widened,
+)
+from bmx_grid.analysis.points import declared
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import counted, named, with_interval
-from bmx_grid.evaluations.base import NOTHING, Estimate
 from bmx_grid.evaluations.boost_evidence import ALL
 from bmx_grid.evaluations.word_level import WordsRow
 from bmx_grid.measures.correlation import FEWEST, correlate
 from bmx_grid.measures.correlations_of_resamples import resampled_correlations
 from bmx_grid.measures.resampling import cluster_mean, codes, number_of
 from bmx_grid.measures.resampling import interval as ends_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 TARGET = "target"
 CHANCE = {"auc": 0.5, "mcc": 0.0}  # of attributions that know nothing; the first that is there is said
@@ -67,39 +80,6 @@ OF_MEASURES = (
 
 
 @dataclass(frozen=True)
-class WordMeans(WideRow):
-    """What measures of words are over the settings of an explainer, or in one setting, on one side of the text.
-
-    names: the columns that these share. measures: the mean of each, of a single setting with its own interval, of
-    several with that of their mean over language pairs; NOTHING where it was not computed. pairs, settings: how many
-    language pairs and settings.
-    """
-
-    names: Mapping[str, str]
-    explainer: str
-    side: str
-    measures: Mapping[str, Estimate]
-    pairs: int
-    settings: int
-
-    @property
-    def columns(self) -> dict[str, Any]:
-        """The names, each measure with the ends of its interval, and counts."""
-        columns: dict[str, Any] = dict(self.names)
-        for name, mean in self.measures.items():
-            columns[name] = mean.value
-            columns[f"{name}_low"] = mean.low
-            columns[f"{name}_high"] = mean.high
-        columns["pairs"] = self.pairs
-        columns["settings"] = self.settings
-        return columns
-
-    def value(self, name: str) -> float:
-        """The mean of a measure; NaN where it is not defined."""
-        return self.measures.get(name, NOTHING).value
-
-
-@dataclass(frozen=True)
 class Relation:
     """Spearman's rho of AUC and gain over n settings, with its 95 % interval by a bootstrap of clusters.
 
@@ -114,40 +94,31 @@ class Relation:
     clusters: int
 
 
-@dataclass(frozen=True)
-class WordFindings:
-    """words: means over the settings of each explainer and side, the target first, the highest AUC (of labels MCC)
-    first; metrics that are controls are left out. words_by_setting: of each setting. words_in_words: one sentence.
+def compute(given: Given) -> dict[str, Any]:
+    """What explanations find of the words that people marked.
 
+    words: means over the settings of each explainer and side, the target first, the highest AUC (of labels MCC) first;
+    metrics that are controls are left out. words_by_setting: of each setting. words_in_words: one sentence.
     plausibility: the relation of AUC and gain by explainer and of all. All empty without tags.
     """
-
-    words: Sequence[WordMeans]
-    words_by_setting: Sequence[WordMeans]
-    words_in_words: Sequence[str]
-    plausibility: Mapping[str, Relation]
-    plausibility_in_words: Sequence[str]
-
-
-def compute(given: Given) -> WordFindings:
-    """What explanations find of the words that people marked."""
     words = given.ask(means_by_explainer)
     plausible = given.ask(plausibility)
-    return WordFindings(
-        words=words,
-        words_by_setting=_means(_rows(given), (*FACTORS, "side")),
-        words_in_words=_sentence(words),
-        plausibility=plausible,
-        plausibility_in_words=[_relation_in_words(plausible[ALL])] if plausible else [],
-    )
+    return {
+        "words": words,
+        # A single setting keeps its own intervals, over segments.
+        "words_by_setting": _side_by_side(_words(given), _words(given), [*FACTORS, "side"]),
+        "words_in_words": _sentence(words),
+        "plausibility": plausible,
+        "plausibility_in_words": [_relation_in_words(plausible[ALL])] if plausible else [],
+    }
 
 
-def tables(result: WordFindings) -> Iterator[Table]:
+def tables(result: Mapping[str, Any]) -> Iterator[Table]:
     """The means per explainer, and every setting; no table without tags."""
-    words = result.words
-    if not words:
+    words = result["words"]
+    if words.empty:
         return
-    known = [name for name in MEASURES_OF_WORDS if _is_known(name, words)]
+    known = [name for name in MEASURES_OF_WORDS if name in words and words[name].notna().any()]
     shown = [name for name in BRIEF_MEASURES if name in known] or known
     columns: tuple[Any, ...] = ("explainer", "side", *map(_measure, shown), "pairs", "settings")
     title = "Do explanations blame the words people marked"
@@ -155,101 +126,95 @@ def tables(result: WordFindings) -> Iterator[Table]:
     yield Table.of("words", title, words, columns, OF_MEASURES, by=["side"], names=2, brief=brief)
     columns = (*FACTORS, "side", *map(_measure, known))
     title = "Measures of words by setting"
-    by_setting = result.words_by_setting
+    by_setting = result["words_by_setting"]
     long = len(by_setting) > MOST_SETTINGS
     yield Table.of("words_by_setting", title, by_setting, columns, OF_MEASURES, names=5, data=long)
-
-
-def _is_known(name: str, words: Sequence[WordMeans]) -> bool:
-    """Whether a measure is defined in any of these rows."""
-    return not all(math.isnan(row.value(name)) for row in words)
 
 
 def _measure(name: str) -> Column:
     return Column(name, MEASURES_OF_WORDS[name], FORM, (f"{name}_low", f"{name}_high"))
 
 
-def _rows(given: Given) -> list[WordsRow]:
+def _words(given: Given) -> pd.DataFrame:
     """The rows of words.parquet, without the random metric."""
-    return [row for row in given.rows("words", WordsRow) if row.metric != CONTROL]
+    words = given.frame("words", WordsRow)
+    return words[words["metric"] != CONTROL]
 
 
-def means_by_explainer(given: Given) -> list[WordMeans]:
-    """The means over the settings of each explainer, the random one among them, by side."""
+def means_by_explainer(given: Given) -> pd.DataFrame:
+    """The means over the settings of each explainer, the random one among them, by side.
 
-    def order(row: WordMeans) -> tuple[Any, ...]:
-        value = row.value("auc")
-        # Explainers that give labels, not scores, have no AUC.
-        if math.isnan(value):
-            value = row.value("mcc")
-        return row.side != TARGET, highest_first(value), row.explainer
+    explainer, side; each measure with its 95 % interval, as NAME, NAME_low and NAME_high; pairs, settings: how many
+    language pairs and settings.
+    """
+    import pandas as pd
 
-    return sorted(_means(_rows(given), ("explainer", "side")), key=order)
-
-
-def _means(rows: Sequence[WordsRow], by: Sequence[str]) -> list[WordMeans]:
-    """The means over the rows that share these names."""
-    means = []
-    known = sorted({row.measure for row in rows})
-    groups = rows_by(rows, lambda row: tuple(getattr(row, name) for name in by))
-    for names, group in groups.items():
-        by_measure = rows_by(group, lambda row: row.measure)
-        settings = {row.setting_names for row in group}
-        pairs = {row.pair for row in group}
-        mean = WordMeans(
-            names=dict(zip(by, names, strict=True)),
-            explainer=group[0].explainer,
-            side=group[0].side,
-            measures={measure: _mean(by_measure.get(measure, [])) for measure in known},
-            pairs=len(pairs),
-            settings=len(settings),
-        )
-        means.append(mean)
-    return means
+    words = _words(given)
+    rows = []
+    for names, group in each_group(words, "explainer", "side", "measure"):
+        rows.append((*names, *_mean(group)))
+    means = pd.DataFrame(rows, columns=["explainer", "side", "measure", "value", "low", "high"])
+    found = _side_by_side(means, words, ["explainer", "side"])
+    # Explainers that give labels, not scores, have no AUC.
+    strength = found.reindex(columns=list(CHANCE)).astype(np.float64).bfill(axis=1).iloc[:, 0]
+    order = found.assign(strength=-strength, other=found["side"] != TARGET)
+    order = order.sort_values(["other", "strength", "explainer"])
+    return found.loc[order.index].reset_index(drop=True)
 
 
-def _mean(rows: Sequence[WordsRow]) -> Estimate:
+def _side_by_side(means: pd.DataFrame, words: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """A row of all measures for each of these names, and over how many language pairs and settings of `words`."""
+    measures = []
+    for name in sorted(set(means["measure"])):
+        measures += [name, f"{name}_low", f"{name}_high"]
+    found = widened(means, by, "measure")[[*by, *measures]]
+    for name, factors in (("pairs", PAIR), ("settings", FACTORS)):
+        counts = words.drop_duplicates([*by, *factors]).groupby(by).size()
+        found = found.join(counts.rename(name), on=by)
+    return found
+
+
+def _mean(rows: pd.DataFrame) -> tuple[float, float, float]:
     """The mean of one measure over settings, with its interval over language pairs."""
-    known = [row for row in rows if not math.isnan(row.value.value)]
+    known = rows[rows["value"].notna()]
     # A single setting keeps its own interval, over segments: one cluster has none.
     if len(known) == 1:
-        return known[0].value
-    values = [row.value.value for row in known]
-    clusters = [f"{row.dataset} {row.language_pair}" for row in known]
-    mean = cluster_mean(values, clusters)
-    return Estimate(mean.mean, mean.low, mean.high)
+        row = next(each_row(known))
+        return row.value, row.low, row.high
+    clusters = known["dataset"] + " " + known["language_pair"]
+    mean = cluster_mean(known["value"].tolist(), clusters.tolist())
+    return mean.mean, mean.low, mean.high
 
 
-def _sentence(words: Sequence[WordMeans]) -> list[str]:
+def _sentence(words: pd.DataFrame) -> list[str]:
     """Who finds the marked words of the target, by AUC, of labels by MCC, against chance."""
-    sides = [row.side for row in words]
+    sides = words["side"].tolist()
     # Errors are marked in translations; a sweep may have tags of sources alone.
     side = TARGET if TARGET in sides else next(iter(sides), TARGET)
-    words = [row for row in words if row.side == side]
-    measure = next((name for name in CHANCE if _is_known(name, words)), None)
+    words = words[words["side"] == side]
+    measure = next((name for name in CHANCE if name in words and words[name].notna().any()), None)
     if measure is None:
         return []
     # From the highest on, as the rows are sorted.
-    ranked = [row for row in words if not math.isnan(row.value(measure))]
+    ranked = words[words[measure].notna()]
     chance = CHANCE[measure]
     by_kind: dict[str, list[str]] = {}
-    for row in ranked:
-        estimate = row.measures[measure]
+    columns = ["explainer", measure, f"{measure}_low", f"{measure}_high"]
+    for explainer, value, low, high in ranked[columns].itertuples(index=False):
         better, worse, unclear, control = KINDS_OF_EXPLAINERS
         kind = unclear
-        if row.explainer in CONTROLS:
+        if explainer in CONTROLS:
             kind = control
-        elif estimate.low > chance:
+        elif low > chance:
             kind = better
-        elif estimate.high < chance:
+        elif high < chance:
             kind = worse
-        by_kind.setdefault(kind, []).append(f"{row.explainer} {estimate:{FORM}}")
+        by_kind.setdefault(kind, []).append(f"{explainer} {with_interval(value, low, high, FORM)}")
     parts = []
     for kind in KINDS_OF_EXPLAINERS:
         if kind in by_kind:
             parts.append(f"{kind}: {named(by_kind[kind])}")
-    most_pairs = max(row.pairs for row in ranked)
-    over = counted(most_pairs, "language pair")
+    over = counted(ranked["pairs"].max(), "language pair")
     lead = f"Do explanations find the words people marked? {MEASURES_OF_WORDS[measure]} on the {side} of {over}"
     return [f"{lead} (chance {chance:g}), {'; '.join(parts)}."]
 
@@ -259,24 +224,16 @@ def plausibility(given: Given) -> dict[str, Relation]:
 
     Empty without an AUC.
     """
-    auc = {}
-    for row in _rows(given):
-        if row.measure == "auc" and row.side == TARGET:
-            auc[row.setting_names] = row.value.value
-    settings = [setting for setting in given.real.settings if setting in auc]
-    if all(math.isnan(auc[setting]) for setting in settings):
+    words = _words(given)
+    auc = words[(words["measure"] == "auc") & (words["side"] == TARGET)].drop_duplicates([*FACTORS])
+    settings = given.real.names.merge(auc[[*FACTORS, "value"]], on=[*FACTORS])
+    if settings["value"].isna().all():
         return {}
-    rows = given.ask(declared)
-    gains = dict(zip(rows[[*FACTORS]].itertuples(index=False, name=None), rows["gain"], strict=True))
-    by_explainer = rows_by(settings, lambda setting: setting.explainer)
-    groups = dict(sorted(by_explainer.items()))
-    groups[ALL] = settings
+    settings = settings.merge(given.ask(declared)[[*FACTORS, "gain"]], on=[*FACTORS], how="left")
     relations = {}
-    for name, group in groups.items():
-        aucs_of_group = np.array([auc[setting] for setting in group])
-        gains_of_group = np.array([gains.get(setting, math.nan) for setting in group])
-        clusters = np.array([setting.cluster for setting in group])
-        relations[name] = relation(aucs_of_group, gains_of_group, clusters, given.seed)
+    for name, rows in {**dict(each_group(settings, "explainer", sort=True)), ALL: settings}.items():
+        aucs = rows["value"].to_numpy()
+        relations[name] = relation(aucs, rows["gain"].to_numpy(), rows["cluster"].to_numpy(), given.seed)
     return relations
 
 

@@ -1,4 +1,4 @@
-"""The (p, w) of settings and explainers: the best of each setting, their medians, and the one each is evaluated at.
+"""The (p, w) of settings and explainers: the best of each setting, their medians, and those each is evaluated at.
 
 The best point is the first of equal ones, the median is the ordinary one of p and of w separately (paper 4.2), so that
 it need not be a grid point. Where a point was chosen says how numbers at it may be described.
@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bmx_grid.analysis.base import Column, Given, GridTable, Table, each_row
+from bmx_grid.analysis.base import FACTORS, Column, Given, GridTable, SettingKey, Table, each_row
 from bmx_grid.core.configure import load_option
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import counted, named, point_in_words, written
-from bmx_grid.evaluations.boost_evidence import PUBLISHED
+from bmx_grid.evaluations.boost_evidence import ELSEWHERE, PUBLISHED
 from bmx_grid.evaluations.grid_surface import PointRow
+from bmx_grid.evaluations.significance import TestRow
 from bmx_grid.measures.correlation import TIE, beats, first_within_rounding, plateau_within_no_change
 from bmx_grid.measures.grid import Point, nearest_point
+from bmx_grid.sweep.tables import SettingsRow
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,6 +31,15 @@ PUBLISHED_POINTS = {name: Point(**point) for name, point in load_option("grid", 
 PAPERS_DATASETS = frozenset(("wmt17", "eval4nlp21", "mlqe_pe"))
 NOWHERE = Point(float("nan"), float("nan"))
 NO_BOOST = Point(p=float("nan"), w=1.0)
+ALPHA = 0.05
+# Points that were not chosen on the segments of this sweep that judge them; the first that is there.
+DECLARED_POINTS = (PUBLISHED, ELSEWHERE)
+# Of several tests of one gain the one whose p value is shown: permutations need no assumption about the scores.
+PREFERRED = ("perm_inputs", "perm_both", "perm_systems", "bootstrap", "williams")
+SURVIVES = f"it survives Holm's correction at {ALPHA:.2f} within its family".replace("0.", ".")
+MARKED = f"Bold, and † in plain text: a gain above 0 where {SURVIVES}; nothing else is marked."
+POINT = [*FACTORS, "point"]  # the key of points.parquet
+OF_TESTS = ["test", "family", "low", "high", "p_value", "p_holm", "n", "clusters"]
 DIGITS_OF_MEDIANS = 12  # of a median: the mean of 0.2 and 0.4 is 0.30000000000000004 in binary, and 0.3 to a reader
 
 
@@ -174,6 +185,64 @@ def published_points(given: Given) -> pd.DataFrame:
     """The settings at the published points of their explainers, of points.parquet."""
     points = given.frame("points", PointRow)
     return points[points["point"] == PUBLISHED]
+
+
+def declared_points(given: Given) -> pd.DataFrame:
+    """Every setting at each of its declared points: points.parquet, with what was tested of its gain there.
+
+    Of several judgements the first counts, which is the primary one. A test of another statistic than the grid's speaks
+    of another gain, whose interval must not stand beside this one: its rows are left out.
+    test, family, low, high, p_value, p_holm, n, clusters: see `_tests_of_gains`; None and NaN without a test.
+    survives: a gain above 0 after the correction.
+    """
+    points = given.frame("points", PointRow)
+    points = points[points["point"].isin(DECLARED_POINTS)].drop_duplicates(POINT)
+    points = points[[*FACTORS, "point", "w", "p", "baseline", "correlation", "gain"]]
+    settings = [SettingKey(*names) for names in points[[*FACTORS]].to_numpy().tolist()]
+    points.insert(4, "cluster", [setting.cluster for setting in settings])
+    points.insert(5, "control", np.array([setting.control for setting in settings], dtype=np.bool_))
+    gains = points.merge(_tests_of_gains(given, points), on=POINT, how="left")
+    gains[["test", "family"]] = gains[["test", "family"]].where(gains["test"].notna(), None)
+    # A loss can be significant, too.
+    return gains.assign(survives=(gains["p_holm"] <= ALPHA) & (gains["gain"] > 0))
+
+
+def _tests_of_gains(given: Given, points: pd.DataFrame) -> pd.DataFrame:
+    """The tests of these gains over the metric alone, all by one test: the key POINT, and OF_TESTS.
+
+    low, high: the 95 % interval of the gain, by a bootstrap of clusters of segments; p_value, p_holm: of the test
+    `test`, alone and corrected within `family`; n, clusters: segments and clusters behind it.
+    """
+    tests = given.frame("tests", TestRow)
+    over_metric = (tests["against"] == tests["metric"]) & (tests["level"] == "segment") & (tests["grouping"] == "none")
+    tests = tests[over_metric & tests["p"].notna()].merge(points[POINT], on=POINT)
+    of_grid = given.frame("settings", SettingsRow)[[*FACTORS, "correlation"]]
+    tests = tests.merge(of_grid, on=[*FACTORS], how="left")
+    if tests["statistic"].nunique() == 1:
+        # Without a table of settings it is that of the grid.
+        tests["correlation"] = tests["correlation"].fillna(tests["statistic"])
+    tests = tests[tests["statistic"] == tests["correlation"]]
+    # One test for all settings: p values of different tests must not stand in one column.
+    known = set(tests["test"])
+    test = next((name for name in PREFERRED if name in known), None)
+    tests = tests[tests["test"] == test].drop_duplicates(POINT)
+    tests = tests.rename(columns={"p": "p_value"})
+    # Counts stay whole numbers beside rows without a test.
+    return tests[[*POINT, *OF_TESTS]].astype({"n": object, "clusters": object})
+
+
+def declared(given: Given) -> pd.DataFrame:
+    """The settings that are not controls at the declared point of their explainer: published, or chosen elsewhere.
+
+    An explainer has one kind of point for all its settings, the first of DECLARED_POINTS at which a gain of one is
+    defined. An explainer without a defined gain has no rows.
+    """
+    gains = given.real.names[[*FACTORS]].merge(given.ask(declared_points), on=[*FACTORS])
+    defined = gains[gains["gain"].notna()]
+    order = defined["point"].map(DECLARED_POINTS.index)
+    first = defined.iloc[np.argsort(order.to_numpy(), kind="stable")].drop_duplicates("explainer")
+    point_of_explainer = dict(zip(first["explainer"], first["point"], strict=True))
+    return gains[gains["point"] == gains["explainer"].map(point_of_explainer)].reset_index(drop=True)
 
 
 def in_sample_on(given: Given, explainer: str, datasets: Sequence[str]) -> list[str]:

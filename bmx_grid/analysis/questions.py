@@ -22,22 +22,19 @@ import numpy as np
 
 from bmx_grid.analysis import (
     answers,
-    correlations,
+    factors,
     gains,
     headline,
     marked_words,
-    placebos,
+    metrics_and_people,
     points,
-    regression,
-    transfer,
 )
-from bmx_grid.analysis.base import Given, GridTable, Table, WideRow, each_row
+from bmx_grid.analysis.base import Given, GridTable, Table, each_row
 from bmx_grid.analysis.gains import overview
 from bmx_grid.analysis.points import chosen_points
-from bmx_grid.analysis.verdict_rows import DECLARED, several_golds, shown_verdicts
+from bmx_grid.analysis.verdict_rows import DECLARED, has_several_golds, shown_verdicts
 from bmx_grid.core.errors import ALLOWED_PACKAGES, ComponentError, ConfigError, component_error, component_errors
-from bmx_grid.core.wording import visible
-from bmx_grid.evaluations.base import NAMES, SettingRow, as_columns
+from bmx_grid.core.wording import visible, written
 from bmx_grid.evaluations.boost_evidence import ALL
 
 if TYPE_CHECKING:
@@ -45,8 +42,8 @@ if TYPE_CHECKING:
 
 PACKAGE = __name__.partition(".")[0]
 Questions = tuple[Any, ...]  # modules, or any objects with compute and tables
-FIRST: Questions = (answers, marked_words, headline, correlations, placebos)
-OF_GRIDS: Questions = (points, gains, regression, transfer)
+FIRST: Questions = (answers, marked_words, headline, metrics_and_people)
+OF_GRIDS: Questions = (points, gains, factors)
 
 
 # What analysis.json says for guests that the sweep does not name: programs that read it find every key.
@@ -224,7 +221,6 @@ def _digest(table: GridTable) -> str:
 Plain = dict[str, Any]
 # What a tracking server gets of each summary, to compare sweeps by; all of the rest is in analysis.json.
 TRACKED = ("mean_gain", "mean_low", "mean_high", "max_gain")
-TRACKED_COUNTS = ("n", "better", "worse", "undefined")
 
 
 def to_json(analysis: Analysis) -> str:
@@ -272,16 +268,16 @@ def numbers(analysis: Analysis) -> dict[str, float]:
     the human score if several judge.
     """
     verdicts = analysis.ask(shown_verdicts)
-    declared = list(each_row(verdicts[verdicts["question"] == DECLARED]))
-    fit = analysis.ask(regression.compute)["ridge"]
+    declared = verdicts[verdicts["question"] == DECLARED]
+    fit = analysis.ask(factors.regression)["ridge"]
     medians = analysis.ask(points.compute)["medians"]
     values: Plain = {
         "medians": medians[["w", "p"]],
         "ridge": {name: fit[name] for name in ("intercept", "r2", "coefficients")},
         "fixed": _of_summaries(analysis, TRACKED),
     }
-    with_human = several_golds(declared)
-    for row in declared:
+    with_human = has_several_golds(declared)
+    for row in each_row(declared):
         scope = f"{row.dataset} {row.language_pair}"
         if with_human:
             scope += f" {row.human}"
@@ -295,24 +291,19 @@ def numbers(analysis: Analysis) -> dict[str, float]:
     return _flat(values)
 
 
-def counts(analysis: Analysis) -> dict[str, float]:
-    """How many settings there are, of what kind, and how many of them other numbers rest on; names as in `numbers`.
-
-    Nothing without a grid.
-    """
+def papers_numbers(analysis: Analysis) -> str:
+    """The medians of the best points and the fit of the ridge regression in a line; "" without a grid."""
     if not len(analysis.table):
-        return {}
-    fit = analysis.ask(regression.compute)["ridge"]
-    of_points = analysis.ask(points.compute)
-    values: Plain = {
-        "settings": len(analysis.table),
-        "tied_with_metric_alone": of_points["n_tied_with_baseline"],
-        "tested": analysis.ask(headline.compute)["single_gains"],
-        "medians": of_points["medians"][["n"]],
-        "ridge": {name: fit[name] for name in ("n", "clusters")},
-        "fixed": _of_summaries(analysis, TRACKED_COUNTS),
-    }
-    return _flat(values)
+        return ""
+    found = numbers(analysis)
+    parts = []
+    for name in found:
+        explainer = name.removeprefix("medians/").removesuffix("/p")
+        if name == f"medians/{explainer}/p":
+            parts.append(f"{written(explainer)} p = {found[name]:g}, w = {found[f'medians/{explainer}/w']:g}")
+    if "ridge/r2" in found:
+        parts.append(f"ridge R² {found['ridge/r2']:.2f}")
+    return f"Medians of the best points: {'; '.join(parts)}" if parts else ""
 
 
 def _of_summaries(analysis: Analysis, names: Sequence[str]) -> Plain:
@@ -338,9 +329,8 @@ def _flat(values: Plain) -> dict[str, float]:
 def as_plain(value: Any) -> Any:
     """A result, or anything in it, as dicts, lists, numbers, texts and None.
 
-    A frame becomes a list of its rows; with names in its index, dicts of rows by these. A row of a table becomes its
-    columns, without those that are None, any other dataclass its fields. Arrays become lists; what is not finite
-    becomes None. Raises TypeError for what JSON cannot hold.
+    A frame becomes a list of its rows; with names in its index, dicts of rows by these. A dataclass becomes its fields,
+    arrays become lists; what is not finite becomes None. Raises TypeError for what JSON cannot hold.
     """
     # Once through JSON: it visits everything that is nested, and reads NaN and infinities as constants.
     text = json.dumps(value, default=_plain)
@@ -352,15 +342,6 @@ def _plain(value: Any) -> Any:
 
     if isinstance(value, pd.DataFrame):
         return _rows(value)
-    if isinstance(value, SettingRow):
-        # The columns of a table: an estimate is three of them, and names stand first.
-        cells = {name: getattr(value, name) for name in NAMES}
-        for name, (cell,) in as_columns(type(value), [value]).items():
-            if cell is not None:
-                cells[name] = cell
-        return cells
-    if isinstance(value, WideRow):
-        return value.columns
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     if is_dataclass(value):

@@ -27,8 +27,8 @@ from bmx_grid.evaluations.stored_tables import Tables, as_frame, check_columns, 
 from bmx_grid.measures.correlation import Kind, check_kind, correlate
 from bmx_grid.measures.correlations_of_resamples import resampled_correlations
 from bmx_grid.measures.resampling import codes, interval, number_of
-from bmx_grid.sweep.output import table_files, table_path
-from bmx_grid.sweep.results import SettingsRow
+from bmx_grid.sweep.folder import table_files, table_path
+from bmx_grid.sweep.tables import SettingsRow
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -157,10 +157,10 @@ def _shared_correlation(folders: Mapping[str, Path]) -> Kind:
     run_of_kind: dict[str, str] = {}
     for name, folder in folders.items():
         tables = Tables(table_files(folder))
-        for row in tables.rows("settings", SettingsRow):
+        for kind in tables.checked("settings", SettingsRow)["correlation"].unique():
             # Metrics alone may have none.
-            if row.correlation:
-                run_of_kind.setdefault(row.correlation, name)
+            if kind:
+                run_of_kind.setdefault(kind, name)
     if len(run_of_kind) > 1:
         (one, run), (other, other_run), *_ = run_of_kind.items()
         raise ConfigError(

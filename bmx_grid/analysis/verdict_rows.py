@@ -1,19 +1,32 @@
-"""The verdicts of a sweep as rows to show: on the widest scope of each boost, what helps first."""
+"""The verdicts of a sweep to show: on the widest scope of each boost, what helps first; what to do next with each."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bmx_grid.analysis.base import CONTROLS, Given, each_row, first_by
+from bmx_grid.analysis.base import CONTROLS, FACTORS, Given, each_group, each_row, first_row
 from bmx_grid.analysis.points import in_sample_on
-from bmx_grid.core.wording import named, written
+from bmx_grid.core.wording import counted, named, with_interval, written
 from bmx_grid.datasets.segments import NO_PAIR
 from bmx_grid.evaluations.boost_evidence import ALL, OTHER_DATASETS, PUBLISHED
-from bmx_grid.evaluations.verdicts import DISTANCE, LEGEND, NOT_JUDGED, REDUNDANT, Verdict
+from bmx_grid.evaluations.verdicts import (
+    DISTANCE,
+    FEWEST_UNITS,
+    HELPS,
+    HURTS,
+    INFORMATIVE,
+    LEGEND,
+    NO_GAIN,
+    NOT_JUDGED,
+    OPEN,
+    REDUNDANT,
+    TOO_LITTLE,
+    Verdict,
+)
+from bmx_grid.measures.resampling import CONFIDENCE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,10 +35,15 @@ BOOST = ("metric", "explainer", "boost")
 PAPERS_BOOST = "power_mean_grid"
 DECLARED = "declared"
 FURTHER = (PUBLISHED, OTHER_DATASETS, NOT_JUDGED)  # questions beside that of declared points
-
+PRECISE = 0.02  # a gain that should be seen if it is there
+POWER = 0.8
+MOST_NAMED = 5  # metrics
+MOST_STEPS = 3
+KEEP = "keep the metric as it is"
+RATE_MORE = "rate more segments: these are too few to judge a boost"
+DECIDE = "rate more segments: whether score, length, text or groups explain its gain is not decided"
 
 Row = Any  # a row of `shown_verdicts`, with the columns as attributes
-Verdicts = Sequence[Row]
 
 
 def shown_verdicts(given: Given) -> pd.DataFrame:
@@ -64,7 +82,7 @@ def shown_verdicts(given: Given) -> pd.DataFrame:
     return verdicts.loc[order].reset_index(drop=True)
 
 
-def in_words(row: Row) -> str:
+def verdict_in_words(row: Row) -> str:
     """The verdict, with the names of the metrics that a boost adds nothing to, or with what is undefined."""
     if math.isnan(row.gain):
         return f"{row.verdict}: {row.because}"
@@ -94,29 +112,138 @@ def _repeat_deviations(given: Given) -> pd.Series[float]:
     return largest
 
 
-def of_settings(given: Given) -> list[Verdict]:
+def of_settings(given: Given) -> pd.DataFrame:
     """The verdicts on single settings, also on controls, of the boost that was declared first, at declared points."""
-    rows = []
-    for verdict in given.rows("verdicts", Verdict):
-        if verdict.language_pair != ALL and verdict.point not in FURTHER:
-            rows.append(verdict)
+    verdicts = given.frame("verdicts", Verdict)
+    verdicts = verdicts[(verdicts["language_pair"] != ALL) & ~verdicts["point"].isin(FURTHER)]
     # The sort is stable: the others stand in the order in which they were declared.
-    rows.sort(key=lambda row: row.boost != PAPERS_BOOST)
-    return list(first_by(rows, lambda row: row.setting_names).values())
+    order = (verdicts["boost"] != PAPERS_BOOST).sort_values(kind="stable")
+    return verdicts.loc[order.index].drop_duplicates([*FACTORS])
 
 
-def several_golds(rows: Verdicts) -> bool:
+def has_several_golds(verdicts: pd.DataFrame) -> bool:
     """Whether several human scores judge."""
-    return len({row.human for row in rows}) > 1
+    return verdicts["human"].nunique() > 1
 
 
-def place_of(row: Row, among: Verdicts) -> str:
-    """The language pair, with its data set where there are several among these rows."""
-    datasets = {other.dataset for other in among}
-    parts = []
-    # "all" alone would not say whether it is of one data set.
-    if len(datasets) > 1 or row.language_pair == ALL:
-        parts.append(written(row.dataset))
-    if row.language_pair not in (ALL, NO_PAIR):
-        parts.append(row.language_pair)
-    return " ".join(parts)
+def places_of(verdicts: pd.DataFrame, among: pd.DataFrame) -> list[str]:
+    """The language pair of each verdict, with its data set where there are several among all of `among`."""
+    has_several = among["dataset"].nunique() > 1
+    places = []
+    for row in each_row(verdicts):
+        parts = []
+        # "all" alone would not say whether it is of one data set.
+        if has_several or row.language_pair == ALL:
+            parts.append(written(row.dataset))
+        if row.language_pair not in (ALL, NO_PAIR):
+            parts.append(row.language_pair)
+        places.append(" ".join(parts))
+    return places
+
+
+def next_steps(verdicts: pd.DataFrame) -> str:
+    """What to do with each metric, in a sentence; "" without verdicts. verdicts: what helps first."""
+    metrics_of_step: dict[str, list[str]] = {}
+    for metric, rows in each_group(verdicts, "metric"):
+        metrics_of_step.setdefault(_step(rows), []).append(written(metric))
+    if not metrics_of_step:
+        return ""
+    lines = []
+    for step, metrics in metrics_of_step.items():
+        lines.append(f"{step} ({named(metrics, most=MOST_NAMED)})")
+    steps = named(lines, most=MOST_STEPS, separator="; ")
+    return f"Next: {steps}."
+
+
+def _step(rows: pd.DataFrame) -> str:
+    """The next step with one metric."""
+    first = first_row(rows)
+    averages = rows[_average_is_better(rows)]
+    # Only where an average is better wherever there is one.
+    if len(averages) and len(averages) == np.isfinite(rows["combined_gain"]).sum():
+        # The least of what averages gain: advice must not promise more than every place bears out.
+        least = first_row(averages.nsmallest(1, "combined_gain"))
+        combined = (least.combined_gain, least.combined_gain_low, least.combined_gain_high)
+        return f"use an average of the metrics instead, {with_interval(*combined, '+.3f')}"
+    rows_of_first = rows[(rows["explainer"] == first.explainer) & (rows["boost"] == first.boost)]
+    # It helps where every human score says so.
+    helps = (rows_of_first["verdict"] == HELPS).groupby(places_of(rows_of_first, rows), sort=False).all()
+    if helps.any():
+        recipe = f"use the recipe of {first.boost} with {written(first.explainer)}"
+        if not helps.all():
+            recipe += f" on {', '.join(helps.index[helps])}"
+        return recipe
+    if first.verdict == INFORMATIVE:
+        return _more_data(rows[rows["verdict"] == INFORMATIVE])
+    if first.verdict == OPEN:
+        return DECIDE
+    labels = set(rows["verdict"])
+    if labels == {HURTS}:
+        return f"do not boost it, {KEEP}"
+    if labels <= {TOO_LITTLE, NO_GAIN}:
+        return _more_data(rows)
+    return KEEP
+
+
+def _average_is_better(rows: pd.DataFrame) -> pd.Series[bool]:
+    """Whether averaging metrics gains more than the boost, with a partial correlation."""
+    # A gain of the boost counts only where the whole rule found it.
+    gain = rows["gain"].where(rows["verdict"] == HELPS, 0.0)
+    is_known = (rows["combined_gain_low"] > 0) & (rows["combined_partial_r_low"] > 0)
+    return is_known & (rows["combined_gain"] > gain)
+
+
+def _more_data(rows: pd.DataFrame) -> str:
+    """How much more to rate so that a gain of PRECISE is significant; no more where that is there already."""
+    known = rows[np.isfinite(rows["gain_low"])]
+    if known.empty:
+        return RATE_MORE
+    row = first_row(known.nlargest(1, "gain"))
+    needed = units_needed(row)
+    more = needed - _n_units(row)
+    if more <= 0:
+        return KEEP if row.verdict == NO_GAIN else RATE_MORE
+    goal = f"a gain of {PRECISE:g} with probability {POWER:g}"
+    # Nobody makes language pairs: each can be judged by itself, by its segments.
+    if row.pairs > 1:
+        one_by_one = "judge language pairs one by one (dataset.NAME.language_pairs=[PAIR])"
+        return f"{one_by_one}, as to see {goal} across them takes about {needed:,}"
+    hundreds = math.ceil(more / 100)
+    return f"rate about {counted(hundreds * 100, 'more segment')} to see {goal}"
+
+
+def _n_units(row: Row) -> int:
+    """The number of language pairs that a mean is over, of a single pair that of its segments."""
+    return int(row.pairs if row.pairs > 1 else row.n)
+
+
+def units_needed(row: Row) -> int:
+    """At how many segments, or language pairs, a gain of PRECISE is significant with probability POWER.
+
+    After the hardest step of Holm's correction. The standard error is that of the interval, and falls with the root of
+    the number.
+    """
+    from scipy.special import stdtr, stdtrit
+
+    n_clusters = row.clusters if row.pairs == 1 else row.pairs
+    # The interval reaches so many standard errors to each side.
+    reach = stdtrit(n_clusters - 1, (1 + CONFIDENCE) / 2)
+    width = row.gain_high - row.gain_low
+    error_of_mean = width / (2 * reach)
+    error = error_of_mean * math.sqrt(_n_units(row))  # of one unit
+    if error == 0:
+        return FEWEST_UNITS
+    # The hardest step of Holm's correction is Bonferroni's.
+    alpha = (1 - CONFIDENCE) / 2 / max(row.tried, 1)
+    level = 1 - alpha
+
+    def power(count: int) -> float:
+        expected = PRECISE / error * math.sqrt(count)
+        threshold = stdtrit(count - 1, level)
+        return float(stdtr(count - 1, expected - threshold))
+
+    needed = FEWEST_UNITS
+    # Power grows with the number, and the answer is advice: steps of 1 % are fine enough.
+    while power(needed) < POWER:
+        needed = max(needed + 1, math.floor(needed * 1.01))
+    return needed

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Literal
 
 from bmx_grid.analysis.base import Column, Table
-from bmx_grid.analysis.declared_gains import ALPHA
+from bmx_grid.analysis.points import ALPHA
 from bmx_grid.api.kinds import PANDAS, FrameKind
 from bmx_grid.core.wording import P_VALUE, counted, visible
 from bmx_grid.datasets.column_roles import Roles

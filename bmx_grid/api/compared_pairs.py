@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -86,6 +87,11 @@ class ScoredColumn(Finished):
     log_words: Floats | None = None
     has_texts: bool = False
 
+    @cached_property
+    def systems(self) -> SystemLevel:
+        """Its scores of systems, and those of people."""
+        return SystemLevel(self, BASE, self.segments.judgements.primary_of_systems)
+
 
 Pairs = Sequence[tuple[ScoredColumn, ScoredColumn]]
 
@@ -102,11 +108,9 @@ def compare_pair(left: ScoredColumn, right: ScoredColumn, options: ComparisonOpt
     statistic = options.statistic
     draws |= {"alternative": options.alternative, "confidence": options.confidence}
     if options.level == "system" and options.unit == "systems":
-        human_name = left.segments.judgements.primary_of_systems
-        systems = SystemLevel(left, BASE, human_name)
-        other = SystemLevel(right, BASE, human_name)
+        systems = left.systems
         # Systems are swapped and drawn as a whole: each is an input.
-        return compare_correlations(systems.scores, other.scores, systems.human, statistic=statistic, **draws)
+        return compare_correlations(systems.scores, right.systems.scores, systems.human, statistic=statistic, **draws)
     segment_codes = left.codes
     human = left.segments.human_scores
     x = left.scores.base_scores

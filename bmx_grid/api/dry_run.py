@@ -19,7 +19,7 @@ from bmx_grid.core.wording import counted, first_line, named
 from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.metrics.base import Metric
 from bmx_grid.models.files import would_be_fetched
-from bmx_grid.models.sizes import GIGABYTES
+from bmx_grid.models.model_cards import GIGABYTES
 from bmx_grid.sweep.settings import SweepPlan
 from bmx_grid.words.perturbation import Item, Plan, Request
 from bmx_grid.words.segmentation import split_words

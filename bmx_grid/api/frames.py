@@ -25,7 +25,7 @@ from bmx_grid.datasets.lines import Decimal, parse_numbers
 from bmx_grid.datasets.nested import field_names, field_value
 from bmx_grid.datasets.segments import NO_PAIR, SegmentSet
 from bmx_grid.datasets.table_file import TableFile, is_gap
-from bmx_grid.datasets.table_rows import TableRows, table_rows
+from bmx_grid.datasets.tabular import TableRows, table_rows
 from bmx_grid.measures.correlation import FEWEST
 from bmx_grid.words.perturbation import INVISIBLE
 
@@ -81,10 +81,8 @@ def frame_table(frame: Any) -> tuple[TableFile, FrameKind]:
         (top,) = [top for top in objects if name.startswith(f"{top}.")]
         return [field_value({top: value}, name, None) for value in objects[top]]
 
-    def place(row: int) -> str:
-        return f"row {row + 1}"
-
-    return TableFile(Path(FRAME), fields, len(renamed), column, place, objects=list(objects)), kind
+    places = range(1, len(renamed) + 1)
+    return TableFile(Path(FRAME), fields, column, places, objects=list(objects)), kind
 
 
 def _is_file(table: TableFile) -> bool:
@@ -165,7 +163,7 @@ def add_missing_texts(table: TableFile, roles: Roles) -> tuple[TableFile, Roles]
 
     # A metric may be called as a role: only columns that play a role are in this table.
     used = dict.fromkeys(itertools.chain.from_iterable(roles.values()))
-    completed = TableFile(table.path, [*used, *added], len(table), column, table.place)
+    completed = TableFile(table.path, [*used, *added], column, table.places, table.unit)
     return completed, {**roles, **added_roles}
 
 

@@ -129,14 +129,14 @@ class Run:
         object.__setattr__(self, "folder", path("folder", self.folder))
         if not is_folder(self.folder):
             raise DataMissingError(f"there is no folder {self.folder}; give the output folder of a sweep.")
-        from bmx_grid.sweep.output import OutputFolder
+        from bmx_grid.sweep.folder import OutputFolder
 
         object.__setattr__(self, "_fingerprint", OutputFolder(self.folder).fingerprint)
 
     @property
     def place(self) -> Path:
         """The folder with the results of this run: a later run of another configuration moves them below previous/."""
-        from bmx_grid.sweep.output import OutputFolder
+        from bmx_grid.sweep.folder import OutputFolder
 
         return OutputFolder(self.folder).place_of(self._fingerprint)
 
@@ -162,7 +162,7 @@ class Run:
 
     def _tables(self) -> dict[str, Path]:
         """Name -> file."""
-        from bmx_grid.sweep.output import table_files
+        from bmx_grid.sweep.folder import table_files
 
         return table_files(self.place)
 
@@ -267,7 +267,7 @@ class Run:
         setting = explained[place]
         if setting.missing:
             raise DataMissingError(f"{setting.label}: attributions are not in the cache; run the sweep again with it.")
-        finished = setting.finished()
+        finished = setting.load()
         stored = finished.scores
         texts = {role: finished.words_of(role) for role in stored.by_role}
         segments = setting.segments.segments
@@ -294,7 +294,7 @@ class Run:
         Raises DataMissingError, DataError.
         """
         from bmx_grid.analysis.finished import read_config
-        from bmx_grid.sweep.output import CONFIG
+        from bmx_grid.sweep.folder import CONFIG
 
         if self._config is not None:
             return self._config
@@ -363,8 +363,7 @@ class Run:
     def _gains(self) -> tuple[pd.DataFrame, dict[str, str]]:
         """The table of settings with the gains at the fixed points, and the headers of its columns that are shown."""
         from bmx_grid.analysis.base import each_row
-        from bmx_grid.analysis.declared_gains import declared_points
-        from bmx_grid.analysis.points import point_name
+        from bmx_grid.analysis.points import declared_points, point_name
         from bmx_grid.evaluations.boost_evidence import PUBLISHED
 
         rows = self.analysis.ask(declared_points)

@@ -13,32 +13,35 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.analysis.base import Given
+from bmx_grid.analysis import answers
+from bmx_grid.analysis.base import FACTORS, Given, each_group, first_row
 from bmx_grid.analysis.finished import options_of
 from bmx_grid.analysis.headline import answer
 from bmx_grid.analysis.points import in_sample_in_words
-from bmx_grid.analysis.questions import Analysis, counts, numbers
+from bmx_grid.analysis.questions import Analysis, numbers, papers_numbers
 from bmx_grid.analysis.verdict_rows import of_settings
 from bmx_grid.api.sweep_plan import OF_THE_SWEEP, Sweep, config_text, plan_sweep
 from bmx_grid.boosts.recipe import write_recipe
 from bmx_grid.core.storage import remove_abandoned, write_text
 from bmx_grid.core.terminal import Progress, say, working
 from bmx_grid.core.wording import counted, visible_lines
-from bmx_grid.report.table import markdown
+from bmx_grid.evaluations.base import Estimate
+from bmx_grid.report.table import as_markdown, markdown
 from bmx_grid.report.terminal_lines import announcement, failures, plan_table, setting_line
-from bmx_grid.sweep.outcomes import Outcome, complete, seeds_table
-from bmx_grid.sweep.output import CONFIG, RECIPES, TABLES, OutputFolder, recipes_of
-from bmx_grid.sweep.results import (
-    SettingResult,
+from bmx_grid.sweep.folder import CONFIG, RECIPES, TABLES, OutputFolder, alone, recipes_of
+from bmx_grid.sweep.judge import SettingResult, judge_sweep
+from bmx_grid.sweep.mlflow_runs import Finding
+from bmx_grid.sweep.scoring import run_plan
+from bmx_grid.sweep.settings import NotRun, Setting, SweepPlan
+from bmx_grid.sweep.tables import (
     ceilings_table,
     evaluation_tables,
     scores_table,
+    seeds_table,
     settings_table,
     write_csv,
     write_parquet,
 )
-from bmx_grid.sweep.runner import run_plan
-from bmx_grid.sweep.settings import NotRun, SweepPlan
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,6 +52,7 @@ MOVED = (
     "all files of an earlier run moved to {place}/: its configuration was another one. To keep each run in a folder of "
     "its own, write output_dir=FOLDER."
 )
+DESCRIBED = ("selection_by_explainer", "ridge_coefficients")  # tables in the description of a sweep in MLflow
 READING = "Gains are differences of correlations with human scores, on segments that a boost was not chosen on."
 
 
@@ -68,12 +72,12 @@ class Ended:
 
 @dataclass(frozen=True)
 class Ran:
-    """outcomes: of the settings that ended well; results: of those with the sweep's own seed; failed: all other parts.
+    """ended: all settings that ended well; results: of those with the sweep's own seed; failed: all other parts.
 
     all_ended: whether no setting failed while it ran.
     """
 
-    outcomes: Sequence[Outcome]
+    ended: Sequence[SettingResult]
     results: Sequence[SettingResult]
     failed: Sequence[NotRun]
     all_ended: bool
@@ -84,7 +88,9 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
 
     sweep = plan_sweep(config)
     if sweep.plan.settings and not sweep.settings.dry_run:
-        return _run(sweep)
+        with alone(sweep.settings.output_dir) as waited:
+            # What another run of the sweep has scored meanwhile is in the cache.
+            return _run(plan_sweep(config) if waited else sweep)
     if sweep.plan.settings:
         return _dry_run(sweep)
     return _nothing_to_run(sweep.plan)
@@ -121,7 +127,7 @@ def _run(sweep: Sweep) -> Ended:
     folder = OutputFolder(settings.output_dir)
     fingerprint = sweep.fingerprint()
     unchanged = folder.unchanged(fingerprint) if all(setting.cached for setting in plan.everything) else None
-    if unchanged is not None and sweep.tracker.has_runs(settings.output_dir, unchanged.get("tracked")):
+    if unchanged is not None and sweep.tracker.has_runs(settings.name, settings.output_dir, unchanged.get("tracked")):
         return _up_to_date(sweep, unchanged, start)
     return _run_and_write(sweep, folder, fingerprint, start)
 
@@ -177,7 +183,7 @@ def _run_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start: 
         tracker.finish([*failed, NotRun("failed", settings.name, f"stopped by {type(error).__name__}")], error)
         raise
     tracker.finish(failed)
-    scored = sum(outcome.result.spent.n_texts for outcome in ran.outcomes)
+    scored = sum(result.spent.n_texts for result in ran.ended)
     where = f"{settings.output_dir}/{tracker.where()}"
     page = settings.output_dir / REPORT
     shown = _page_named(page, shown=page in written)
@@ -189,7 +195,7 @@ def _run_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start: 
     write_text(settings.output_dir / LOG, log)  # and tracebacks of what failed
     written.append(settings.output_dir / LOG)
     if ran.all_ended:
-        tracked = tracker.identify_runs(settings.output_dir)
+        tracked = tracker.identify_runs(settings.name, settings.output_dir)
         folder.finish(
             fingerprint,
             written,
@@ -238,7 +244,7 @@ def run_settings(sweep: Sweep) -> Ran:
 
     plan = sweep.plan
     settings = sweep.settings
-    outcomes: list[Outcome] = []
+    ended: list[SettingResult] = []
     failed: list[NotRun] = []
     reasons = set[str]()
     n_settings = len(plan.everything)
@@ -247,21 +253,21 @@ def run_settings(sweep: Sweep) -> Ran:
         with Progress(plan.n_texts_here) if scores else Progress(n_settings, "evaluating", "settings") as progress:
             how: Any = {"executor": executor, "stop_on_error": settings.on_error == "stop"}
             drop = progress.drop if scores else lambda n_texts: None  # else settings are counted, all of which end
-            for outcome in run_plan(plan, sweep.evaluations, progress=progress.advance, drop=drop, **how):
+            for result in run_plan(plan, sweep.evaluations, progress=progress.advance, drop=drop, **how):
                 if not scores:
                     progress.advance(1)
-                n_ended = len(outcomes) + len(failed) + 1
-                _say(sweep, setting_line(outcome, n_ended, n_settings, reasons), progress.say)
-                if isinstance(outcome, NotRun):
-                    failed.append(outcome)
+                n_ended = len(ended) + len(failed) + 1
+                _say(sweep, setting_line(result, n_ended, n_settings, reasons), progress.say)
+                if isinstance(result, NotRun):
+                    failed.append(result)
                     continue
-                outcomes.append(outcome)
-                if outcome.repeated_with is None:
-                    sweep.tracker.log(outcome.result)
+                ended.append(result)
+                if result.repeated_with is None:
+                    sweep.tracker.log(result)
         with working("comparing metrics and language pairs"):
-            once = [outcome for outcome in outcomes if outcome.repeated_with is None]
-            results, incomplete = complete(once, sweep.evaluations, executor)
-    return Ran(outcomes, results, [*plan.failed, *failed, *incomplete], all_ended=not failed)
+            once = [result for result in ended if result.repeated_with is None]
+            results, incomplete = judge_sweep(once, sweep.evaluations, executor)
+    return Ran(ended, results, [*plan.failed, *failed, *incomplete], all_ended=not failed)
 
 
 def write(sweep: Sweep, ran: Ran, folder: OutputFolder) -> tuple[str, list[Path]]:
@@ -311,21 +317,35 @@ def _track(
     """Hand the tracker the verdict on each setting, and what is known of the whole sweep."""
 
     # Some verdicts are on several settings together.
-    verdicts = {row.setting_names: row for row in of_settings(Given(tables))}
+    verdicts = dict(each_group(of_settings(Given(tables)), *FACTORS))
+    planned = {setting.names: setting for setting in sweep.plan.settings}
     for result in ran.results:
-        if result.names in verdicts:
-            row = verdicts[result.names]
-            sweep.tracker.judge(result, row.verdict, row.gain)
+        verdict = None if result.names not in verdicts else first_row(verdicts[result.names])
+        sweep.tracker.judge(result, partial(_finding, result, planned[result.names], verdict))
     note = f"{counted(len(ran.results), 'setting')}, {len(ran.failed)} failed."
-    of_sweep = {"settings": float(len(ran.results)), "settings failed": float(len(ran.failed))}
+    tags = {"settings": str(len(ran.results)), "settings failed": str(len(ran.failed))}
     # Metrics alone have no gains, and no answer.
     if analysis is None or not (len(analysis.table) or analysis.judged):
-        sweep.tracker.headline({}, note, written, [], of_sweep)
+        sweep.tracker.headline({}, note, written, tags)
         return
-    answers = answer(analysis)
     reading = " ".join(filter(None, [note, READING, analysis.ask(in_sample_in_words)]))
-    note = "\n".join([*(f"- {markdown(line)}" for line in answers), "", reading])
-    sweep.tracker.headline(numbers(analysis), note, written, answers, {**counts(analysis), **of_sweep})
+    lines = [f"- {markdown(line)}" for line in answer(analysis)]
+    conclusion = markdown(analysis.ask(answers.compute)["conclusion"])
+    shown = [replace(table, notes=()) for table in analysis.tables() if table.stem in DESCRIBED]
+    parts = [f"**{conclusion}**" if conclusion else "", papers_numbers(analysis), "\n".join(lines)]
+    note = "\n\n".join(filter(None, [*parts, *map(as_markdown, shown), reading]))
+    sweep.tracker.headline(numbers(analysis), note, written, tags)
+
+
+def _finding(result: SettingResult, setting: Setting, verdict: Any) -> Finding:
+    """What the sweep found of a setting; verdict: its row of the verdicts, None without one."""
+    from bmx_grid.report.setting_page import setting_page
+
+    page = setting_page(result, setting)
+    if verdict is None:
+        return Finding(page=page)
+    gain = Estimate(verdict.gain, verdict.gain_low, verdict.gain_high)
+    return Finding(verdict.verdict, gain, verdict.baseline, page)
 
 
 def _tables(sweep: Sweep, ran: Ran) -> dict[str, pa.Table]:
@@ -337,7 +357,7 @@ def _tables(sweep: Sweep, ran: Ran) -> dict[str, pa.Table]:
             tables |= evaluation_tables(evaluation, ran.results)
         tables |= {"settings": settings_table(ran.results), "scores": scores_table(ran.results)}
         tables["ceilings"] = ceilings_table(setting.segments for setting in sweep.plan.settings)
-        tables["seeds"] = seeds_table(ran.outcomes, ran.results, sweep.evaluations)
+        tables["seeds"] = seeds_table(ran.ended, ran.results, sweep.evaluations)
     return {name: table for name, table in tables.items() if table is not None}
 
 

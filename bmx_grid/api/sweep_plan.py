@@ -22,13 +22,12 @@ from bmx_grid.core.storage import check_place as check_cache
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.evaluations.boosts import BoostEvaluation
-from bmx_grid.evaluations.grid_surface import GridEvaluation
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.measures.grid import GridSpec
 from bmx_grid.metrics.base import Metric
 from bmx_grid.sweep.executors.base import Executor
-from bmx_grid.sweep.outcomes import fingerprint
-from bmx_grid.sweep.output import strip_runtime_keys
+from bmx_grid.sweep.folder import strip_runtime_keys
+from bmx_grid.sweep.judge import fingerprint, grid_evaluation
 from bmx_grid.sweep.plan import make_plan
 from bmx_grid.sweep.settings import NotRun, PlanOptions, SweepPlan
 from bmx_grid.sweep.tracking import Tracker
@@ -111,13 +110,18 @@ def plan_sweep(config: Mapping[str, Any]) -> Sweep:
     evaluations = build_options(config, "evaluation", Evaluation)
     executor = build(config.get("executor"), Executor, "executor")
     tracker = build(config.get("tracking"), Tracker, "tracking")
-    _check_names(datasets)
-    _check_tables(evaluations, settings)
+    grid = grid_evaluation(evaluations)
+    _check_names(datasets, evaluations)
+    if settings.seeds and grid is None:
+        raise ConfigError("seeds: they compare gains at points of the grid; add grid to evaluation, or write seeds=[].")
+    reading = [name for name, evaluation in evaluations.items() if evaluation.reads_ground_truth]
     nodes = config.get("explainer") or {}
-    naming = [name for name, node in nodes.items() if isinstance(node, Mapping) and node.get("sides") is not None]
-    explainers = {
-        name: _with_sides(name, explainer, name in naming, evaluations) for name, explainer in explainers.items()
-    }
+    for name, explainer in explainers.items():
+        node = nodes.get(name)
+        if isinstance(node, Mapping) and node.get("sides") is not None:
+            _check_sides(name, explainer, reading)
+        elif grid is not None and not reading and not explainer.is_given:
+            explainers[name] = replace(explainer, sides=("hypothesis",))  # nothing reads the words of the other side
     if settings.analysis:
         from bmx_grid.analysis.finished import options_of
         from bmx_grid.analysis.questions import load_questions
@@ -130,8 +134,7 @@ def plan_sweep(config: Mapping[str, Any]) -> Sweep:
         plan = make_plan(datasets, metrics, explainers, settings)
     _warn_of_labels(plan, evaluations)
     applicable, left_out = _applicable(evaluations, plan)
-    spec = next((part.spec for part in applicable.values() if isinstance(part, GridEvaluation)), None)
-    return Sweep(settings, plan, spec, applicable, left_out, executor, tracker, config)
+    return Sweep(settings, plan, None if grid is None else grid.spec, applicable, left_out, executor, tracker, config)
 
 
 def _warn_of_labels(plan: SweepPlan, evaluations: Mapping[str, Evaluation]) -> None:
@@ -154,34 +157,24 @@ def _warn_of_labels(plan: SweepPlan, evaluations: Mapping[str, Evaluation]) -> N
         )
 
 
-def _check_names(datasets: Mapping[str, DatasetReader]) -> None:
+def _check_names(datasets: Mapping[str, DatasetReader], evaluations: Mapping[str, Evaluation]) -> None:
+    """Raise ConfigError if two data sets have one name, or two evaluations write one table."""
     named = {reader.name: key for key, reader in datasets.items()}
     for key, reader in datasets.items():
         if named[reader.name] != key:
             both = f"{key} and {named[reader.name]} are both named '{reader.name}'"
             raise ConfigError(f"the datasets {both}; give one another name, as dataset.{key}.name=NAME.")
-
-
-def _check_tables(evaluations: Mapping[str, Evaluation], settings: Settings) -> None:
-    """Refuse two evaluations that write one table, and what lacks the grid. Raises ConfigError."""
     tables = [*OF_THE_SWEEP, *itertools.chain.from_iterable(part.ROWS for part in evaluations.values())]
     for table in tables:
         if tables.count(table) > 1:
             raise ConfigError(f"two evaluations, or one and the sweep itself, write the table {table}; leave one out.")
-    if settings.seeds and not any(isinstance(part, GridEvaluation) for part in evaluations.values()):
-        raise ConfigError("seeds: they compare gains at points of the grid; add grid to evaluation, or write seeds=[].")
 
 
-def _with_sides(name: str, explainer: Explainer, named: bool, evaluations: Mapping[str, Evaluation]) -> Explainer:
-    """The explainer of the sides that grid and boosts read, where the configuration names none.
+def _check_sides(name: str, explainer: Explainer, reading: Sequence[str]) -> None:
+    """Raise ConfigError if the configuration names fewer sides than grid and boosts read.
 
-    Raises ConfigError where it names too few.
+    reading: the evaluations that read the words of both sides.
     """
-    reading = [key for key, evaluation in evaluations.items() if evaluation.reads_ground_truth]
-    if not named:
-        has_grid = any(isinstance(part, GridEvaluation) for part in evaluations.values())
-        is_enough = has_grid and not reading and not explainer.is_given
-        return replace(explainer, sides=("hypothesis",)) if is_enough else explainer
     sides = explainer.sides or ()
     if reading and "ground_truth" not in sides:
         raise ConfigError(
@@ -192,7 +185,6 @@ def _with_sides(name: str, explainer: Explainer, named: bool, evaluations: Mappi
         raise ConfigError(
             f"explainer.{name}.sides=[{','.join(sides)}]: grids and boosts read hypotheses; add hypothesis."
         )
-    return explainer
 
 
 def _applicable(

@@ -15,7 +15,6 @@ from bmx_grid.attribution.contracts import described
 from bmx_grid.attribution.explain import Explanation, count_texts, drawn_with, explain_items, in_parts
 from bmx_grid.boosts.base import Boost, Fitted
 from bmx_grid.boosts.power_mean_grid import AtPoint, PowerMeanGrid
-from bmx_grid.boosts.recipe import Recipe
 from bmx_grid.core.configure import check_seed
 from bmx_grid.core.errors import BmxError, ConfigError, DataError, ExplainError
 from bmx_grid.core.identity import identity, runtime
@@ -168,7 +167,7 @@ class BoostedMetric(Metric):
         Raises BmxError for an item whose base score or attributions are not finite.
         """
         boost = PowerMeanGrid((self.p,), (self.w,), self.side, aggregation=self.aggregation)
-        scores, _ = _boosted(boost, AtPoint(self.w, self.p), self.metric, explanations)
+        scores, _ = boosted_by(boost, AtPoint(self.w, self.p), self.metric, explanations)
         return scores
 
 
@@ -182,21 +181,17 @@ def _refuse(broken: Flags, metric: Metric, explanations: Sequence[Explanation]) 
         )
 
 
-def boosted_by(recipe: Recipe, metric: Metric, explanations: Sequence[Explanation]) -> tuple[Floats, NDArray[np.intp]]:
+def boosted_by(
+    boost: Boost, fitted: Fitted, metric: Metric, explanations: Sequence[Explanation]
+) -> tuple[Floats, NDArray[np.intp]]:
     """float64[n] boosted scores of n explained items, and the rows of those that keep the score of the metric.
 
-    These have no word on a side that the boost reads. Each score depends on its own item alone: bit for
-    bit given what the metric scored, which a neural one does in float32, equal in other batches to about 1e-6.
+    These have no word on a side that the boost reads. fitted: the constants of the boost. Each score depends on its own
+    item alone: bit for bit given what the metric scored, which a neural one does in float32, equal in other batches to
+    about 1e-6.
     Raises BmxError for an item whose score or attributions are not finite, DataError for one whose attributions the
     boost cannot be made of.
     """
-    return _boosted(recipe.boost, recipe.fitted(), metric, explanations)
-
-
-def _boosted(
-    boost: Boost, fitted: Fitted, metric: Metric, explanations: Sequence[Explanation]
-) -> tuple[Floats, NDArray[np.intp]]:
-    """As `boosted_by`, with a boost and its constants."""
     stored = as_arrays(explanations)
     base = stored.base_scores
     truth = stored.ground_truth

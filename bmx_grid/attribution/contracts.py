@@ -12,9 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bmx_grid.core.errors import ComponentError, shown
+from bmx_grid.core.errors import ComponentError, ConfigError, shown
 from bmx_grid.core.identity import canonical_json
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import counted
@@ -28,8 +27,10 @@ if TYPE_CHECKING:
     from bmx_grid.words.segmentation import PairWords
 
 CODE = re.compile("[a-z]{2}")  # of ISO 639-1: other names of languages are not compared
+LANGUAGE_PAIR = re.compile(r"[^\s-]+-[^\s-]+")
 MOST_PAIRS = 8
 LANGUAGE_NAMES = {"en": "English"}
+INDEPENDENT = "A score must be the same alone and in any batch: it may depend on the texts of its own segment only."
 
 
 def check_metric(metric: Metric) -> None:
@@ -118,31 +119,23 @@ def words_from_file(explainer: Explainer, segments: SegmentSet, words: PairWords
     return known, explanations
 
 
-def plans_of(explainer: Explainer, sides: Sequence[tuple[str, ...]], rngs: Sequence[np.random.Generator]) -> list[Plan]:
-    """One plan per side. Raises ComponentError for anything else."""
-    plans = []
-    for words, rng in zip(sides, rngs, strict=True):
-        plan = explainer.plan(words, rng)
-        if not isinstance(plan, Plan):
-            raise ComponentError(f"{explainer.signature}: plan: expected a Plan, got a {type(plan).__name__}.")
-        fault = _fault(plan, words)
-        if fault:
-            raise ComponentError(f"{explainer.signature}: plan: its {fault}, for the words {' '.join(words)!r}.")
-        plans.append(plan)
-    return plans
-
-
-def _fault(plan: Plan, words: tuple[str, ...]) -> str:
-    """What is wrong with a plan for these words; "" for nothing."""
-    if tuple(plan.words) != words:
-        return "words are others"
-    if plan.keep is not None and np.asarray(plan.keep).dtype != np.bool_:
-        return "masks are not an array of bool"
+def plan_of(explainer: Explainer, words: tuple[str, ...], rng: np.random.Generator) -> Plan:
+    """`Explainer.plan`. Raises ComponentError unless it is a plan of texts for these words."""
+    plan = explainer.plan(words, rng)
+    if not isinstance(plan, Plan):
+        raise ComponentError(f"{explainer.signature}: plan: expected a Plan, got a {type(plan).__name__}.")
     texts = plan.texts or ()
+    fault = ""
+    if tuple(plan.words) != words:
+        fault = "words are others"
+    elif plan.keep is not None and np.asarray(plan.keep).dtype != np.bool_:
+        fault = "masks are not an array of bool"
     # a text is itself a sequence of texts, of one character each
-    if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
-        return "texts are not a sequence of texts"
-    return ""
+    elif isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
+        fault = "texts are not a sequence of texts"
+    if fault:
+        raise ComponentError(f"{explainer.signature}: plan: its {fault}, for the words {' '.join(words)!r}.")
+    return plan
 
 
 def attributions_of(explainer: Explainer, request: Request, scores: Floats) -> Floats:
@@ -189,6 +182,21 @@ def checked_scores(metric: Metric, scores: object, items: Sequence[Item]) -> Flo
     return checked
 
 
+def check_same_scores(
+    metric: Metric, items: Sequence[Item], scores: Floats, again: Floats, tolerance: float, first: str, second: str
+) -> None:
+    """Raise ComponentError for the first item whose two scores differ by more than a tolerance.
+
+    first, second: in which batch it scored so.
+    """
+    is_same = np.isclose(scores, again, rtol=0, atol=tolerance, equal_nan=True)
+    for row in np.flatnonzero(~is_same).tolist():
+        raise ComponentError(
+            f"{metric.signature}: a segment scores {scores[row]:g} {first} and {again[row]:g} {second}. {INDEPENDENT} "
+            f"The segment: {described(items[row])}."
+        )
+
+
 def statistics_of(metric: Metric, items: Sequence[Item]) -> Floats:
     """`Metric.statistics`. Raises ComponentError unless each of the n items has a row of real numbers."""
     statistics = real_numbers(metric, "statistics", metric.statistics(items), len(items), None)
@@ -227,7 +235,7 @@ def real_numbers(component: Metric | Explainer, label: str, values: object, *sha
             wrong = "None" if values is None else f"values of type {array.dtype}"
         elif np.ma.is_masked(values):
             wrong = "masked values"
-        elif not _has_shape(array, shape):
+        elif not (array.ndim == len(shape) and all(map(_fits, array.shape, shape))):
             wrong = f"{len(array):,}" if array.ndim == 1 else f"an array of shape {array.shape}"
         else:
             return array.astype(np.float64, copy=False)
@@ -236,16 +244,23 @@ def real_numbers(component: Metric | Explainer, label: str, values: object, *sha
     raise ComponentError(f"{component.signature}: {label}: expected {wanted} real numbers, got {wrong}.")
 
 
-def _has_shape(array: NDArray[Any], shape: tuple[int | None, ...]) -> bool:
-    if array.ndim != len(shape):
-        return False
-    return all(length in (None, size) for size, length in zip(array.shape, shape, strict=True))
+def _fits(size: int, length: int | None) -> bool:
+    return length in (None, size)
 
 
 def described(item: Item) -> str:
     """The texts of an item in words, for messages."""
     texts = [f"{role} {text!r}" for role, text in item.texts().items()]
     return " and ".join(texts)
+
+
+def check_pair_of_languages(language_pair: str) -> None:
+    """Raise ConfigError for anything but two names with a dash between them."""
+    if not isinstance(language_pair, str) or not LANGUAGE_PAIR.fullmatch(language_pair):
+        raise ConfigError(
+            f"language_pair: {shown(language_pair, 60)} is no language pair; write the codes of the language of the "
+            "source and of that of the translation with a dash between them, such as de-en."
+        )
 
 
 def unknown_languages(metric: Metric, language_pair: str) -> tuple[str, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from bmx_grid.attribution.contracts import (
     checked_scores,
     combined,
     explained,
-    plans_of,
+    plan_of,
     real_numbers,
     statistics_of,
     whole_number,
@@ -289,39 +288,27 @@ def _explained_by_scores(
     return explanations
 
 
-class _Side(NamedTuple):
-    """A text that is explained: of the item in this row, with its words and what is between them."""
-
-    row: int
-    role: Role
-    words: tuple[str, ...]
-    gaps: tuple[str, ...]
-
-
 def _requests(
     explainer: Explainer, items: Sequence[Item], refused: set[int], seed: int, words: PairWords
 ) -> tuple[list[int], list[Request]]:
     """What is to be scored for each text with words, of items that are not refused, and the rows of these."""
-    sides = []
+    # Of another backend or side it is the same explainer to the draws, so that results can be compared.
+    identity = canonical_json(explainer.draws_as.fingerprint())
+    rows: list[int] = []
+    requests: list[Request] = []
     for row, item in enumerate(items):
         if row in refused:
             continue
-        for role, text in item.texts().items():
-            if role not in explainer.roles((role,)):
+        for role in explainer.roles(tuple(item.texts())):
+            side, gaps = words.of(role).segment(item.text(role))
+            if not side:
                 continue
-            side = _Side(row, role, *words.of(role).segment(text))
-            if side.words:
-                sides.append(side)
-    # Of another backend or side it is the same explainer to the draws, so that results can be compared.
-    identity = canonical_json(explainer.draws_as.fingerprint())
-    rngs = [_generator(seed, identity, items[side.row], side.role) for side in sides]
-    plans = plans_of(explainer, [side.words for side in sides], rngs)
-    requests = []
-    for side, plan in zip(sides, plans, strict=True):
-        if not words.plain:
-            plan = replace(plan, gaps=side.gaps)
-        requests.append(Request(plan, side.role, items[side.row]))
-    return [side.row for side in sides], requests
+            plan = plan_of(explainer, side, _generator(seed, identity, item, role))
+            if not words.plain:
+                plan = replace(plan, gaps=gaps)
+            rows.append(row)
+            requests.append(Request(plan, role, item))
+    return rows, requests
 
 
 def _unperturbed(item: Item) -> Request:

@@ -1,4 +1,4 @@
-"""What every metric and explainer promises, tried on short texts: by `bmx-grid check`, the tests, and sweeps.
+"""What every metric and explainer promises, tried on short texts: by `bmx-grid check` and the tests.
 
 A promise takes the part, and raises ComponentError if the part breaks it. It returns why the part does not make it; ""
 if it is kept. Its docstring says what is promised.
@@ -18,14 +18,15 @@ from bmx_grid.attribution.contracts import (
     attributions_of,
     check_explainer,
     check_metric,
+    check_same_scores,
     checked_scores,
     combined,
     described,
     fitted_to,
-    plans_of,
+    plan_of,
     statistics_of,
 )
-from bmx_grid.attribution.explain import Explanation, count_texts, explain_items, score_requests
+from bmx_grid.attribution.explain import count_texts, explain_items, score_requests
 from bmx_grid.core.errors import ComponentError, exception_line
 from bmx_grid.core.identity import Component, identity
 from bmx_grid.core.ragged import Floats
@@ -60,9 +61,6 @@ WORDS = {
     "forty words": tuple(f"w{number}" for number in range(40)),
 }
 ALONE_TOLERANCE = 1e-5  # of float32, in which models compute a text alone otherwise than beside longer ones
-FEW_SEGMENTS = 4  # segments that a sweep scores again
-BATCH_TOLERANCE = 1e-3  # of the largest score of a sweep: bfloat16 on a GPU differs by that much between batches
-INDEPENDENT = "A score must be the same alone and in any batch: it may depend on the texts of its own segment only."
 
 
 @dataclass(frozen=True)
@@ -107,41 +105,6 @@ def short_segments() -> SegmentSet:
     return SegmentSet("toy", "de-en", tuple(segments), Judgements({"da": np.zeros(len(segments))}))
 
 
-def check_batches(metric: Metric, explained: Sequence[Explanation]) -> None:
-    """Raise ComponentError if some explained items score otherwise in a smaller batch, in the opposite order.
-
-    Of metrics of this package that run large models, which its tests hold to this, and of metrics that send texts
-    elsewhere, nothing is scored again.
-    """
-    is_ours = type(metric).__module__.partition(".")[0] == "bmx_grid"
-    if metric.leaves_traces or (is_ours and metric.cost == "model"):
-        return
-    by_item = {explanation.item: explanation.base_score for explanation in explained}
-    items = list(by_item)[: -FEW_SEGMENTS - 1 : -1]
-    # One item is a batch like any other.
-    if len(items) < 2:
-        return
-    scores = np.array([by_item[item] for item in items])
-    again = np.array([explanation.base_score for explanation in explain_items(metric, None, items, seed=0)])
-    tolerance = BATCH_TOLERANCE * np.nanmax(np.abs(scores), initial=0.0)
-    _compare(metric, items, scores, again, tolerance, f"among {len(by_item):,} segments", f"among {len(items)}")
-
-
-def _compare(
-    metric: Metric, items: Sequence[Item], scores: Floats, again: Floats, tolerance: float, first: str, second: str
-) -> None:
-    """Raise ComponentError for the first item whose two scores differ by more than a tolerance.
-
-    first, second: in which batch it scored so.
-    """
-    is_same = np.isclose(scores, again, rtol=0, atol=tolerance, equal_nan=True)
-    for row in np.flatnonzero(~is_same).tolist():
-        raise ComponentError(
-            f"{metric.signature}: a segment scores {scores[row]:g} {first} and {again[row]:g} {second}. {INDEPENDENT} "
-            f"The segment: {described(items[row])}."
-        )
-
-
 def says_what_it_is(metric: Metric) -> str:
     """It says what it reads, costs and is called, in the kinds that `Metric` asks for."""
     check_metric(metric)
@@ -166,8 +129,8 @@ def scores_alike_in_any_batch(metric: Metric) -> str:
     # A metric that scores masks without texts promises the same bits.
     tolerance = 0.0 if metric.score_masked([]) is not None else ALONE_TOLERANCE
     batch = f"among {len(items)} segments"
-    _compare(metric, items, together, alone, tolerance, batch, "alone")
-    _compare(metric, items, together, backwards, tolerance, batch, "in the opposite order")
+    check_same_scores(metric, items, together, alone, tolerance, batch, "alone")
+    check_same_scores(metric, items, together, backwards, tolerance, batch, "in the opposite order")
     return ""
 
 
@@ -253,7 +216,7 @@ def explains_every_word(explainer: Explainer) -> str:
 def plans_what_it_announced(explainer: Explainer) -> str:
     """It plans as many texts as `count_texts` says; with a model, no more."""
     for words in WORDS.values():
-        (plan,) = plans_of(explainer, [words], [_generator()])
+        plan = plan_of(explainer, words, _generator())
         announced = explainer.count_texts(len(words))
         # How many texts a model proposes is known at most.
         is_right = len(plan) <= announced if explainer.pretrained() else len(plan) == announced
@@ -313,7 +276,7 @@ def _generator(seed: int = 0) -> np.random.Generator:
 
 def _attributions(explainer: Explainer, words: tuple[str, ...], seed: int = 0) -> Floats:
     """The attributions of a hypothesis with these words."""
-    (plan,) = plans_of(explainer, [words], [_generator(seed)])
+    plan = plan_of(explainer, words, _generator(seed))
     request = Request(plan, "hypothesis", Item(source="source", hypothesis=" ".join(words)))
     scores = score_requests(TextHash(), [request])[0]
     return attributions_of(explainer, request, scores)

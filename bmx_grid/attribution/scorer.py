@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,16 +10,15 @@ from typing import Any
 import numpy as np
 
 from bmx_grid.attribution.boosted import BoostedMetric, boosted_by, count_within
-from bmx_grid.attribution.contracts import combined, statistics_of, warn_of_languages
+from bmx_grid.attribution.contracts import check_pair_of_languages, combined, statistics_of, warn_of_languages
 from bmx_grid.attribution.explain import Explanation, drawn_with, explain_items, in_parts, texts_at_once
 from bmx_grid.attribution.scored import Scored
-from bmx_grid.attribution.texts import Texts, call_of, items_of
+from bmx_grid.attribution.texts import Texts, items_of, texts_by_position
 from bmx_grid.boosts.recipe import Identity, Recipe
 from bmx_grid.core.configure import build, check_seed, convert, load_option, options
 from bmx_grid.core.errors import (
     BmxError,
     ConfigError,
-    DataError,
     ExplainError,
     UnavailableError,
     component_errors,
@@ -37,7 +34,6 @@ from bmx_grid.words.perturbation import Item, Role
 
 OPTION_PARTS = ("metric", "explainer", "aggregation")  # settings that may be the name of an option
 OF_THE_MEAN = ("p", "w", "side", "aggregation")  # settings of the boost by p and w
-LANGUAGE_PAIR = re.compile(r"[^\s-]+-[^\s-]+")
 DEFAULT_EXPLAINER = "lime"
 TEXTS_AT_ONCE = 5_000  # enough to fill batches, few enough for the progress display to move
 Option = Any  # a name, a mapping with a `_target_`, or an object; None for none, ... for the usual explainer
@@ -131,21 +127,8 @@ class Scorer:
         """The segments as the metric reads them. Raises as `score` does."""
         texts: dict[Role, Texts | None] = {"hypothesis": hypotheses, "reference": references, "source": sources}
         if further:
-            by_position = (hypotheses, *further)
-            named = references is not None or sources is not None
-            if named or len(by_position) != len(self.reads):
-                raise DataError(
-                    f"only the hypotheses are given by position, and {len(by_position)} lists were. Name the others: "
-                    f"{call_of(self.reads)}."
-                )
-            # The order of release 0.2, for one release: the hypotheses came last.
-            warnings.warn(
-                f"{len(by_position)} lists by position are read in the order of release 0.2: {', '.join(self.reads)}. "
-                f"Name them, as the next release reads no list but the hypotheses by position: {call_of(self.reads)}.",
-                FutureWarning,
-                stacklevel=2,
-            )
-            texts = dict(zip(self.reads, by_position, strict=True))
+            is_named = references is not None or sources is not None
+            texts = texts_by_position(self.reads, (hypotheses, *further), is_named=is_named)
         return items_of(self.reads, texts, all_references=self.metric.reads_all_references)
 
     def score(
@@ -250,13 +233,14 @@ class Scorer:
                     progress(n_texts)
             explanations = [by_item[item] for item in items]
             base = np.array([explanation.base_score for explanation in explanations], dtype=np.float64)
+            unboosted: Sequence[int] = ()
+            scores = base
             if isinstance(self.boost, Recipe):
-                scores, unboosted = boosted_by(self.boost, self.metric, explanations)
-                return Scored(scores, base, explanations, tuple(unboosted.tolist()))
-            scores = base if self.boost is None else self.boost.boost(explanations)
-        if self.explainer is None:
-            return Scored(scores, base, ())
-        return Scored(scores, base, explanations)
+                scores, rows = boosted_by(self.boost.boost, self.boost.fitted(), self.metric, explanations)
+                unboosted = rows.tolist()
+            elif self.boost is not None:
+                scores = self.boost.boost(explanations)
+        return Scored(scores, base, () if self.explainer is None else explanations, tuple(unboosted))
 
     def _sizes(self, items: Sequence[Item]) -> dict[Item, int]:
         """The distinct items, and how many texts each needs."""
@@ -345,15 +329,6 @@ def _metric_and_explainer(metric: Option, explainer: Option, recipe: Recipe | No
     if explainer is ...:
         node["explainer"] = recipe.explainer.node("explainer")
     return node
-
-
-def check_pair_of_languages(language_pair: str) -> None:
-    """Raise ConfigError for anything but two names with a dash between them."""
-    if not isinstance(language_pair, str) or not LANGUAGE_PAIR.fullmatch(language_pair):
-        raise ConfigError(
-            f"language_pair: {shown(language_pair, 60)} is no language pair; write the codes of the language of the "
-            "source and of that of the translation with a dash between them, such as de-en."
-        )
 
 
 def _check_arguments(

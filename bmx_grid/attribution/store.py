@@ -13,15 +13,17 @@ keys of its rows, so that who writes the same rows writes the same file, and it 
 all of its rows has been written: whatever processes do meanwhile, no row is lost.
 
 For each role that the metric reads, a file has one column of texts and one of attributions; for a metric that has
-statistics of its own, one column of these.
+statistics of its own, one column of these. Columns are made and read by way of buffers: `pyarrow.array`, `to_numpy` and
+`read_table` import pandas, which takes a worker a third of its start.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import operator
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -29,11 +31,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from bmx_grid.attribution.arrow import arrow_lists, arrow_numbers, arrow_texts, distinct_rows, numbers_of, ragged_column
 from bmx_grid.attribution.explain import Explanation
 from bmx_grid.core.errors import StoreError
 from bmx_grid.core.identity import canonical_json, digest
+from bmx_grid.core.ragged import Floats, Ragged
 from bmx_grid.core.storage import Place, below, files_of, opened, remove, remove_abandoned, replacing
 from bmx_grid.core.wording import first_line
 from bmx_grid.words.attributions import AttributionSet
@@ -57,17 +60,6 @@ class Slot:
     reads: tuple[Role, ...]
     explained: tuple[Role, ...]
 
-    def lacking(self, loaded: AttributionSet) -> str:
-        """What none of the items that were loaded has: "score" or "explanation"; "" where nothing is amiss."""
-        n_items = len(loaded.base_scores)
-        if n_items == 0:
-            return ""
-        if np.isnan(loaded.base_scores).all():
-            return "score"
-        if self.explained and loaded.n_unexplained == n_items:
-            return "explanation"
-        return ""
-
     def missing(self, keys: Sequence[str]) -> list[int]:
         """Positions of the distinct `keys` that are in no file."""
         positions: dict[str, int] = {}
@@ -80,7 +72,7 @@ class Slot:
 
     def add(self, explanations: Sequence[Explanation]) -> None:
         """Write one finished chunk. Raises StoreError."""
-        rows = sorted(explanations, key=lambda row: row.key)
+        rows = sorted(explanations, key=operator.attrgetter("key"))
         path = self._chunk([row.key for row in rows])
         _write(path, [self._table(rows)], self.identity)
 
@@ -103,13 +95,13 @@ class Slot:
         # only now that all their rows are in another file
         for file in files:
             if file != whole:
-                _remove(file)
+                remove(file)
 
     def discard(self, keys: Sequence[str]) -> None:
         """Remove the explanations of `keys`, which are then missing. Raises StoreError."""
         import pyarrow.compute as pc
 
-        unwanted = arrow_texts(keys)
+        unwanted = _arrow_texts(keys)
         for file in files_of(self.parts, ".parquet"):
             try:
                 tables = list(self._read(file))
@@ -123,7 +115,7 @@ class Slot:
             if remaining:
                 _write(self._chunk(remaining), others, self.identity)
             if file != self._chunk(remaining):
-                _remove(file)
+                remove(file)
 
     def load(self, keys: Sequence[str]) -> AttributionSet:
         """The explanations of `keys`, in that order (a key may repeat).
@@ -133,7 +125,7 @@ class Slot:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        wanted = arrow_texts(keys)
+        wanted = _arrow_texts(keys)
         texts = list(self.reads)
         # A table without rows comes first: where no file has any, there are columns all the same.
         tables = [self._table([]).drop_columns(texts)]
@@ -150,12 +142,12 @@ class Slot:
             )
         rows = rows.take(places)
         # a copy, since what Arrow holds is read-only
-        base = numbers_of(rows, "base_score").copy()
-        by_role = {role: ragged_column(rows, f"{role}_attributions") for role in self.explained}
+        base = _numbers_of(rows, "base_score").copy()
+        by_role = {role: _ragged_column(rows, f"{role}_attributions") for role in self.explained}
         statistics = None
         if STATISTICS_COLUMN in rows.column_names:
             # every item has as many of them
-            statistics = ragged_column(rows, STATISTICS_COLUMN).values.reshape(len(keys), -1)
+            statistics = _ragged_column(rows, STATISTICS_COLUMN).values.reshape(len(keys), -1)
         return AttributionSet(base, by_role, statistics)
 
     def _chunk(self, keys: Sequence[str]) -> Place:
@@ -186,16 +178,16 @@ class Slot:
         import pyarrow as pa
 
         columns: dict[str, Any] = {
-            "key": arrow_texts([row.key for row in rows]),
-            "base_score": arrow_numbers([row.base_score for row in rows], np.float64),
+            "key": _arrow_texts([row.key for row in rows]),
+            "base_score": _arrow_numbers([row.base_score for row in rows], np.float64),
         }
         for role in self.reads:
-            columns[role] = arrow_texts([row.item.text(role) for row in rows])
+            columns[role] = _arrow_texts([row.item.text(role) for row in rows])
         for role in self.explained:
-            columns[f"{role}_attributions"] = arrow_lists(row.attributions[role] for row in rows)
+            columns[f"{role}_attributions"] = _arrow_lists(row.attributions[role] for row in rows)
         statistics = [row.statistics for row in rows if row.statistics is not None]
         if statistics:
-            columns[STATISTICS_COLUMN] = arrow_lists(statistics)
+            columns[STATISTICS_COLUMN] = _arrow_lists(statistics)
         return pa.table(columns)
 
     def _read(self, path: Place) -> Iterator[Any]:
@@ -280,7 +272,7 @@ def _write(path: Place, tables: list[Any], identity: str) -> None:
     """
     import pyarrow.parquet as pq
 
-    groups = distinct_rows(tables, GROUP_ROWS)
+    groups = _distinct_rows(tables, GROUP_ROWS)
     first = next(groups)  # its schema is the file's
     digests = []
     schema = first.schema.remove_metadata()
@@ -296,17 +288,6 @@ def _write(path: Place, tables: list[Any], identity: str) -> None:
             digests.append(_content_digest(table, identity))
         header = {"version": STORE_VERSION, "digests": digests, "identity": json.loads(identity)}
         writer.add_key_value_metadata({"bmx_grid": canonical_json(header)})
-
-
-def _remove(file: Place) -> None:
-    """Remove a file whose rows are in another one, or are not kept. Raises StoreError."""
-    try:
-        remove(file)
-    except OSError as error:
-        raise StoreError(
-            f"cannot remove {file}: {error.strerror or error}. Fix the folder's permissions, or choose another "
-            "cache_dir."
-        ) from error
 
 
 def _warn(place: str, error: Exception) -> None:
@@ -325,9 +306,9 @@ def _content_digest(table: Any, identity: str) -> str:
         texts = "\0".join(table.column(name).to_pylist())
         sha.update(texts.encode("utf-8", "surrogatepass"))
         sha.update(b"\1")
-    sha.update(numbers_of(table, "base_score").tobytes())
+    sha.update(_numbers_of(table, "base_score").tobytes())
     for name in lists:
-        rows = ragged_column(table, name)
+        rows = _ragged_column(table, name)
         sha.update(rows.lengths.tobytes())
         # a part of a table has offsets into the values of the whole
         values = rows.values[rows.offsets[0] : rows.offsets[-1]]
@@ -338,3 +319,77 @@ def _content_digest(table: Any, identity: str) -> str:
 def _lists(table: Any) -> list[str]:
     """The columns of lists of numbers."""
     return [name for name in table.column_names if name.endswith("_attributions") or name == STATISTICS_COLUMN]
+
+
+def _arrow_numbers(values: ArrayLike, kind: type[np.number]) -> Any:
+    """Numbers of this kind as an Arrow array."""
+    import pyarrow as pa
+
+    plain = np.ascontiguousarray(values, dtype=kind)
+    arrow_type = pa.from_numpy_dtype(plain.dtype)
+    # the first buffer would say which values are null: none is
+    return pa.Array.from_buffers(arrow_type, len(plain), [None, pa.py_buffer(plain)])
+
+
+def _arrow_texts(texts: Sequence[str]) -> Any:
+    """Texts as an Arrow array. Raises OverflowError for more than 2 GiB of them."""
+    import pyarrow as pa
+
+    encoded = [text.encode() for text in texts]
+    whole = b"".join(encoded)
+    # the type of texts has offsets of 32 bits
+    if len(whole) > np.iinfo(np.int32).max:
+        raise OverflowError(f"{len(whole):,} bytes of text in one table")
+    lengths = [len(text) for text in encoded]
+    offsets = np.cumsum([0, *lengths]).astype(np.int32)
+    return pa.StringArray.from_buffers(len(texts), pa.py_buffer(offsets), pa.py_buffer(whole))
+
+
+def _arrow_lists(rows: Iterable[Floats]) -> Any:
+    """Rows of numbers as an Arrow array of lists."""
+    import pyarrow as pa
+
+    packed = Ragged.from_rows(rows)
+    offsets = _arrow_numbers(packed.offsets, np.int32)
+    values = _arrow_numbers(packed.values, np.float64)
+    element = pa.field("element", pa.float64())  # as Parquet gives it back
+    return pa.ListArray.from_arrays(offsets, values, type=pa.list_(element))
+
+
+def _numbers_of(table: Any, name: str) -> NDArray[Any]:
+    """A column of numbers without nulls, read-only."""
+    return np.from_dlpack(table.column(name).combine_chunks())
+
+
+def _ragged_column(table: Any, name: str) -> Ragged:
+    """A column of lists of numbers."""
+    column = table.column(name).combine_chunks()
+    values = np.from_dlpack(column.values)
+    offsets = np.from_dlpack(column.offsets)
+    return Ragged(values, offsets.astype(np.int64))
+
+
+def _distinct_rows(tables: list[Any], group_rows: int) -> Iterator[Any]:
+    """The distinct rows of tables by ascending key, in tables of `group_rows` rows; empties the list of tables.
+
+    Column by column, so that no more than one column is in memory twice.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    chunked = pa.concat_tables(tables)
+    tables.clear()
+    columns = {}
+    for name in chunked.column_names:
+        columns[name] = chunked.column(name).combine_chunks()
+        chunked = chunked.drop_columns([name])
+    whole = pa.table(columns)
+    columns.clear()
+    order = pc.sort_indices(whole.column("key"))  # stable: of equal keys the first stays
+    keys = whole.column("key").take(order).combine_chunks()
+    is_new = pc.not_equal(keys[1:], keys[:-1])
+    first_row = order[:1]
+    order = pa.concat_arrays([first_row, order[1:].filter(is_new)])
+    for start in range(0, len(order), group_rows):
+        rows = order[start : start + group_rows]
+        yield whole.take(rows).combine_chunks()

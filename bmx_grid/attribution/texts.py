@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterable, Mapping, Sequence, Set, Sized
 from typing import Any
 
@@ -19,6 +20,25 @@ def call_of(reads: Sequence[Role]) -> str:
     arguments = ["hypotheses"]
     arguments += [f"{PLURAL[role]}={PLURAL[role]}" for role in reads if role != "hypothesis"]
     return f"score({', '.join(arguments)})"
+
+
+def texts_by_position(reads: Sequence[Role], lists: Sequence[Texts], *, is_named: bool) -> dict[Role, Texts | None]:
+    """Lists by position, in the order of release 0.2, for one release: the hypotheses came last.
+
+    is_named: whether other lists were named. Raises DataError for other lists than those that the metric reads.
+    """
+    if is_named or len(lists) != len(reads):
+        raise DataError(
+            f"only the hypotheses are given by position, and {len(lists)} lists were. Name the others: "
+            f"{call_of(reads)}."
+        )
+    warnings.warn(
+        f"{len(lists)} lists by position are read in the order of release 0.2: {', '.join(reads)}. "
+        f"Name them, as the next release reads no list but the hypotheses by position: {call_of(reads)}.",
+        FutureWarning,
+        stacklevel=3,
+    )
+    return dict(zip(reads, lists, strict=True))
 
 
 def items_of(

@@ -17,7 +17,7 @@ import numpy as np
 from bmx_grid.core.configure import convert
 from bmx_grid.core.errors import ConfigError, shown
 from bmx_grid.core.identity import Component
-from bmx_grid.core.ragged import Floats, Ints, Ragged
+from bmx_grid.core.ragged import Flags, Floats, Ints, Ragged
 from bmx_grid.measures.correlation import FEWEST, Kind, beats, correlate
 from bmx_grid.measures.ordered import without_rounding
 
@@ -39,6 +39,12 @@ class Part:
     def decides(self) -> bool:
         """Whether a correlation with the human scores can be defined here; other parts have no say."""
         return len(self.human) >= FEWEST and bool(np.ptp(self.human) > 0)
+
+    def taken(self, rows: Flags) -> Part:
+        """The segments where bool[n] rows is true."""
+        # Features are large: no copy where all are taken.
+        features = self.features if rows.all() else self.features[rows]
+        return Part(self.base[rows], features, self.human[rows], self.clusters[rows])
 
 
 class Fitted(ABC):

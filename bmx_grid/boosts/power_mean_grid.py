@@ -132,13 +132,23 @@ def best_mixture(kind: Kind, parts: Sequence[Part], w: Sequence[float]) -> tuple
 
     The rule of `correlation.point_that_gains`; parts without a defined correlation have no say.
     """
-    surfaces = []
-    for part in parts:
-        surface = correlate_grid(kind, part.features, part.base, part.human, w)
-        surface -= correlate(kind, part.base, part.human)
-        if np.isfinite(surface).any():
-            surfaces.append(surface)
-    place = point_that_gains(np.sum(surfaces, axis=0) / len(surfaces), w) if surfaces else None
+    return best_of_surfaces([gain_surface(kind, part, w) for part in parts], w)
+
+
+def gain_surface(kind: Kind, part: Part, w: Sequence[float]) -> Floats:
+    """float64[k, W] gains of w * base + (1 - w) * feature over the base, on the segments of a part."""
+    surface = correlate_grid(kind, part.features, part.base, part.human, w)
+    surface -= correlate(kind, part.base, part.human)
+    return surface
+
+
+def best_of_surfaces(surfaces: Sequence[Floats], w: Sequence[float]) -> tuple[float, int]:
+    """As `best_mixture`, from the surfaces of the parts."""
+    defined = [surface for surface in surfaces if np.isfinite(surface).any()]
+    if not defined:
+        return 1.0, -1
+    # The mean over parts, not over segments: a large one says no more than a small one.
+    place = point_that_gains(np.sum(defined, axis=0) / len(defined), w)
     return (1.0, -1) if place is None else (w[place[1]], place[0])
 
 

@@ -54,9 +54,8 @@ from bmx_grid.core.terminal import command, working
 from bmx_grid.core.wording import counted, visible
 from bmx_grid.measures.correlation import Kind
 from bmx_grid.measures.grid import Point, check_points
-from bmx_grid.report.table import FORMATS, as_text, table_file, write_table
-from bmx_grid.report.terminal_lines import sentences, terminal_width
-from bmx_grid.sweep.output import TABLES, OutputFolder
+from bmx_grid.report.table import FORMATS, as_text, sentences, table_file, terminal_width, write_table
+from bmx_grid.sweep.folder import TABLES, OutputFolder
 
 Format = Literal["latex", "markdown", "csv", "text", "json"]
 Figures = Literal["page", "all"]

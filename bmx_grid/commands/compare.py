@@ -43,7 +43,7 @@ from bmx_grid.measures.correlation import COEFFICIENTS
 from bmx_grid.measures.correlations_of_resamples import Unit
 from bmx_grid.measures.paired_tests import Alternative
 from bmx_grid.measures.resampling import CONFIDENCE
-from bmx_grid.report.terminal_lines import fitted, terminal_width
+from bmx_grid.report.table import fitted, terminal_width
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -44,7 +44,7 @@ def lists_read(outputs: Sequence[Output], roles: Sequence[Role], path: Path) -> 
             text: str | None = getattr(output, role)
             if text is None:
                 reads = f"the metric reads the {role}, and the item has none; choose another metric"
-                raise DataError(f"{path}, {output.place}: {reads}.")
+                raise DataError(f"{path}, line {output.place}: {reads}.")
             texts.append(text)
         lists[PLURAL[role]] = texts
     return lists

@@ -17,15 +17,15 @@ from bmx_grid.attribution.scorer import Scorer
 from bmx_grid.core.errors import DataError
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import P_VALUE, number, p_in_words, visible, with_interval
-from bmx_grid.evaluations.base import BASE, columns_of
+from bmx_grid.evaluations.base import BASE, OF_PAIR, columns_of
 from bmx_grid.evaluations.level_rows import ThresholdRow
-from bmx_grid.evaluations.stored_tables import read_arrow, rows_of
+from bmx_grid.evaluations.stored_tables import checked_frame, read_arrow
 from bmx_grid.measures.multiple_tests import holm
 from bmx_grid.measures.paired_tests import compare_sums
 from bmx_grid.measures.resampling import Combine
 from bmx_grid.measures.systems import by_mean, expit, mean, system_score
 from bmx_grid.metrics.base import Metric
-from bmx_grid.sweep.output import table_path
+from bmx_grid.sweep.folder import table_path
 from bmx_grid.words.perturbation import Item
 from bmx_grid.words.segmentation import split_words
 
@@ -82,23 +82,19 @@ def human_agreement(path: Path, metric: str, system_score: str, gap: float) -> l
     table = read_arrow(file)
     if not set(columns_of(ThresholdRow)) <= set(table.column_names):
         raise DataError(f"{path}: no table of thresholds; name the folder of a sweep with evaluation=[levels].")
-    curves: dict[tuple[str, str, str], list[ThresholdRow]] = {}
-    wanted = (metric, BASE, system_score)
-    for row in rows_of(table, ThresholdRow, str(file)):
-        if (row.metric, row.point, row.system_score) == wanted:
-            judgement = (row.dataset, row.language_pair, row.human_name)
-            curves.setdefault(judgement, []).append(row)
-    if not curves:
+    rows = checked_frame(table, ThresholdRow, str(file))
+    rows = rows[(rows["metric"] == metric) & (rows["point"] == BASE) & (rows["system_score"] == system_score)]
+    if rows.empty:
         way_out = f"metric=[{metric}] evaluation=[levels] evaluation.levels.system_score={system_score}"
         raise DataError(f"{path}: no thresholds of {metric} with such system scores; run a sweep with {way_out}.")
     people = []
-    for judgement, curve in curves.items():
-        row = min(curve, key=lambda row: row.probability)
+    for judgement, curve in rows.groupby([*OF_PAIR, "human_name"], sort=False):
+        row: Any = next(curve.nsmallest(1, "probability").itertuples())
         known = np.array([row.probability, row.probability_low, row.probability_high])
         # The log-odds of agreement grow in proportion to the difference: one point of the curve gives all others.
-        log_odds = np.log(known / (1 - known)) * abs(gap) / row.difference.value
+        log_odds = np.log(known / (1 - known)) * abs(gap) / row.difference
         agree, low, high = expit(log_odds).tolist()
-        people.append({"judged": " ".join(judgement), "agree": agree, "low": low, "high": high})
+        people.append({"judged": " ".join(map(str, judgement)), "agree": agree, "low": low, "high": high})
     return people
 
 

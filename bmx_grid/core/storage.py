@@ -183,8 +183,7 @@ def opened(file: Place) -> Iterator[Any]:
             yield source
         return
     fs, path = _file_system(file)
-    content = _asked(file, "read", lambda: fs.cat_file(path))
-    with pa.BufferReader(content) as source:
+    with pa.BufferReader(_asked(file, "read", lambda: fs.cat_file(path))) as source:
         yield source
 
 
@@ -208,13 +207,19 @@ def replacing(file: Place) -> Iterator[Path]:
 
 
 def remove(file: Place) -> None:
-    """Delete a file; not an error where it is gone already. Raises StoreError."""
-    if isinstance(file, Path):
-        file.unlink(missing_ok=True)
+    """Delete a file; not an error if it is gone already. Raises StoreError."""
+    if isinstance(file, Address):
+        fs, path = _file_system(file)
+        with suppress(FileNotFoundError):
+            _asked(file, "remove", lambda: fs.rm_file(path))
         return
-    fs, path = _file_system(file)
-    with suppress(FileNotFoundError):
-        _asked(file, "remove", lambda: fs.rm_file(path))
+    try:
+        file.unlink(missing_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"cannot remove {file}: {error.strerror or error}. Fix the folder's permissions, or choose another "
+            "cache_dir."
+        ) from error
 
 
 @contextmanager

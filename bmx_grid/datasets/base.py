@@ -159,10 +159,10 @@ class DatasetReader(Component):
         if not missing:
             return paths
         # `download` fetches only files that it can check.
-        unverifiable = [path for path in missing if str(path.relative_to(data_dir)) not in manifest()]
+        unknown_files = without_checksum(str(path.relative_to(data_dir)) for path in missing)
         if not self.sources:
             way_out = "make the files as docs/data.md says."
-        elif unverifiable:
+        elif unknown_files:
             way_out = f"put the files there by hand{self.published_at()}: no checksum of them is known here."
         else:
             way_out = f"fetch the files with: python -m bmx_grid data download {self.name} data_dir={data_dir}"
@@ -190,6 +190,11 @@ def manifest() -> MappingProxyType[str, Entry]:
             path, size, sha256 = line.split("\t")
             entries[path] = Entry(path, int(size), sha256)
     return MappingProxyType(entries)
+
+
+def without_checksum(paths: Iterable[str]) -> list[str]:
+    """Those of which no checksum is known: `download` fetches none of them, and nothing checks them."""
+    return [path for path in paths if path not in manifest()]
 
 
 def published_files(prefix: str) -> list[str]:
@@ -243,9 +248,7 @@ class Published(DatasetReader):
         """
         absent = []
         for pair in self.language_pairs:
-            # Of these no checksum is known, so `download` fetches none of them.
-            unverifiable = [path for path in self.needs(pair) if path not in manifest()]
-            if not all(is_file(Path(data_dir) / path) for path in unverifiable):
+            if not all(is_file(Path(data_dir) / path) for path in without_checksum(self.needs(pair))):
                 absent.append(pair)
         # With no pair left the error of `read` tells more than a warning about all of them.
         if not absent or len(absent) == len(self.language_pairs):

@@ -28,43 +28,6 @@ MANY_COLUMNS = ("score", "reference", "hypothesis", "rater")
 MOST_LISTED = 30
 
 
-def recognised(
-    names: Sequence[str],
-    chosen: Mapping[str, Sequence[str]],
-    needed: Sequence[str],
-    where: str,
-    way_out: str,
-    *,
-    command: str = "",
-) -> dict[str, tuple[str, ...]]:
-    """role -> its columns, of the roles that have one: the chosen ones, else the one of the role's own or a usual name.
-
-    names: the columns that are free; chosen: role -> columns that the user named; needed: roles without which nothing
-    can be done; with a hypothesis that is also a source or a reference. way_out: what to write for a role (`{}`),
-    behind `command`.
-    Raises ConfigError for an unknown role or column, DataError for needed roles without a column, all in one sentence.
-    """
-    for role, columns in chosen.items():
-        _check_role(role, columns, names, f"{where}: columns: ")
-    roles = {role: tuple(columns) for role, columns in chosen.items()}
-    for role, name in usual_columns(names, roles).items():
-        roles[role] = (name,)
-    missing = [role for role in needed if role not in roles]
-    if "hypothesis" in needed and "source" not in roles and "reference" not in roles:
-        missing.append("source or reference")
-    if missing:
-        # Of "source or reference" either will do.
-        typed = [way_out.format(role.split()[0]) for role in missing]
-        if command:
-            typed.insert(0, command)
-        lacking = ", ".join(missing)
-        raise DataError(
-            f"{where} has no column for {lacking} among {first_few(names) or 'none'}. Name them: {' '.join(typed)}"
-        )
-    # In the order of COLUMN_ROLES, whatever the order of the chosen ones was.
-    return {role: roles[role] for role in COLUMN_ROLES if role in roles}
-
-
 def _check_role(role: str, columns: Sequence[str], names: Sequence[str], where: str) -> None:
     """Raise ConfigError for an unknown role, columns that are not among `names`, or another number than it may have."""
     if role not in COLUMN_ROLES:
@@ -170,20 +133,39 @@ def roles_of_table(
     Args:
         table: an opened table.
         chosen: role -> columns that the user named.
-        needed: roles without which nothing can be done.
+        needed: roles without which nothing can be done; with a hypothesis that is also a source or a reference.
         way_out: what to write, for a role (`{}`); behind `command`.
         command: what is typed again with the way out.
         taken: columns that play another part.
 
     Raises:
         ConfigError: a role or column is unknown, or roles contradict each other.
-        DataError: needed roles have no column.
+        DataError: needed roles have no column; all of them in one sentence.
     """
-    if has_rating_columns(chosen):
-        # The score is the mean of these, unless it has a column.
-        needed = [role for role in needed if role != "score"]
+    where = str(table.path)
     names = [name for name in dict.fromkeys(table.names) if name not in taken]
-    roles = recognised(names, chosen, needed, str(table.path), way_out, command=command)
+    for role, columns in chosen.items():
+        _check_role(role, columns, names, f"{where}: columns: ")
+    roles = {role: tuple(columns) for role, columns in chosen.items()}
+    for role, name in usual_columns(names, roles).items():
+        roles[role] = (name,)
+    missing = [role for role in needed if role not in roles]
+    if has_rating_columns(chosen) and "score" in missing:
+        # It is the mean of the ratings.
+        missing.remove("score")
+    if "hypothesis" in needed and "source" not in roles and "reference" not in roles:
+        missing.append("source or reference")
+    if missing:
+        # Of "source or reference" either will do.
+        typed = [way_out.format(role.split()[0]) for role in missing]
+        if command:
+            typed.insert(0, command)
+        lacking = ", ".join(missing)
+        raise DataError(
+            f"{where} has no column for {lacking} among {first_few(names) or 'none'}. Name them: {' '.join(typed)}"
+        )
+    # In the order of COLUMN_ROLES, whatever the order of the chosen ones was.
+    roles = {role: roles[role] for role in COLUMN_ROLES if role in roles}
     guessed = {role: columns for role, columns in roles.items() if role not in chosen and columns != (role,)}
     notes = {}
     # A column that is only called like an id may number something else.
@@ -195,9 +177,8 @@ def roles_of_table(
             del roles["id"], guessed["id"]
     if len(roles.get("hypothesis", ())) > 1:
         _check_systems(table, roles, chosen)
-        for role in ("system",):
-            roles.pop(role, None)
-            guessed.pop(role, None)
+        roles.pop("system", None)
+        guessed.pop("system", None)
     return TableRoles(roles, guessed, notes)
 
 
@@ -248,11 +229,9 @@ def _fault_of_ids(table: TableFile, roles: Roles) -> str:
         rating = (*key, *_texts_at(row, columns, rater_columns))
         texts = _texts_at(row, columns, text_columns)
         # Several raters judge one output: its texts are the same in each row.
-        is_same = has_raters and texts_of.get(key) == texts
-        if rating in rated or (key in texts_of and not is_same):
+        if rating in rated or texts_of.setdefault(key, texts) != texts:
             return "repeats within a pair"
         rated.add(rating)
-        texts_of[key] = texts
     return ""
 
 

@@ -18,7 +18,7 @@ from bmx_grid.core.storage import replacing
 from bmx_grid.core.terminal import BYTES, Progress
 from bmx_grid.core.wording import counted
 from bmx_grid.datasets.archives import CHUNK, open_archive
-from bmx_grid.datasets.base import DatasetReader, Entry, Source, State, manifest, verify
+from bmx_grid.datasets.base import DatasetReader, Entry, Source, State, manifest, verify, without_checksum
 
 # How the name of the folder below data_dir begins that holds a download while it runs.
 ARCHIVES = ".archives-"
@@ -55,7 +55,7 @@ def unverifiable(reader: DatasetReader) -> list[str]:
     """The language pairs with a file of which no checksum is known: it cannot be fetched, and is not checked."""
     pairs = []
     for pair in reader.language_pairs:
-        if not all(path in manifest() for path in reader.needs(pair)):
+        if without_checksum(reader.needs(pair)):
             pairs.append(pair)
     return pairs
 

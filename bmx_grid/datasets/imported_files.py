@@ -41,7 +41,7 @@ from bmx_grid.datasets.lines import (
     Decimal,
     finite_or_nan,
     listed_tags,
-    parse_number,
+    parse_numbers,
     read_lines,
     refuse,
     text_rows,
@@ -171,10 +171,11 @@ def _with_scores(path: Path, rows: pd.DataFrame, noun: str, option: FileSource |
     if option is not None:
         decimal = option.decimal
         comma_option = f"{option.KEY}.decimal=,"
-    scores = []
-    for value, place in zip(rows.value, rows.place, strict=True):
-        scores.append(parse_number(value, f"{path}, {place}", noun, NO_SCORE, decimal, comma_option))
-    return rows.assign(value=scores)
+
+    def where(row: int) -> str:
+        return f"{path}, {rows.place.iloc[row]}"
+
+    return rows.assign(value=parse_numbers(rows.value.tolist(), where, noun, NO_SCORE, decimal, comma_option))
 
 
 def _score_submission(path: Path, lines: Sequence[str], option: FileSource) -> pd.DataFrame:

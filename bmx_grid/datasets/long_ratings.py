@@ -2,20 +2,52 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
 from bmx_grid.core.errors import DataError
 from bmx_grid.core.ragged import Floats
-from bmx_grid.core.wording import visible
+from bmx_grid.core.wording import counted, visible
+from bmx_grid.datasets.table_file import TableFile
 
 TEXT_ROLES = ("source", "reference", "further_references", "hypothesis")
 
 
-def group_ratings(
+def outputs_with_ratings(
+    table: TableFile,
+    rows_of_pair: Mapping[str, Sequence[int]],
+    texts: Mapping[str, Sequence[Any]],
+    number_of: Sequence[int],
+) -> dict[str, list[list[int]]]:
+    """The rows of each output, of language pairs with several ratings of an output; a warning counts them.
+
+    number_of: the number of each row in the table.
+    """
+
+    def place(row: int) -> str:
+        return table.place(number_of[row])
+
+    groups_of_pair = {}
+    for pair, rows in rows_of_pair.items():
+        groups = _group_ratings(rows, texts, str(table.path), place)
+        if len(groups) < len(rows):
+            groups_of_pair[pair] = groups
+    n_outputs = sum(map(len, groups_of_pair.values()))
+    if n_outputs:
+        n_ratings = counted(sum(len(rows_of_pair[pair]) for pair in groups_of_pair), "rating")
+        warnings.warn(
+            f"{table.path}: {n_ratings} of {counted(n_outputs, 'output')}; the human score is their mean.",
+            stacklevel=2,
+        )
+    return groups_of_pair
+
+
+def _group_ratings(
     rows: Sequence[int], values: Mapping[str, Sequence[Any]], path: str, place: Callable[[int], str]
 ) -> list[list[int]]:
     """The rows of each output, in order of appearance, by its raters' order of appearance.
@@ -83,20 +115,14 @@ def _check_rating(
             )
 
 
-def ratings_by_output(groups: Sequence[Sequence[int]], values: Floats) -> Floats:
+def rating_matrix(ratings: Iterable[Iterable[float]]) -> Floats:
     """float64[outputs, most ratings]: the ratings of each output, NaN behind the last one."""
-    lengths = np.array([len(group) for group in groups])
-    rows = np.concatenate([np.asarray(group, dtype=np.intp) for group in groups])
-    matrix = np.full((len(groups), lengths.max()), np.nan)
-    is_rating = np.arange(lengths.max()) < lengths[:, None]
-    matrix[is_rating] = values[rows]
-    return matrix
+    by_rater = list(zip_longest(*ratings, fillvalue=np.nan))
+    return np.ascontiguousarray(np.array(by_rater, dtype=np.float64).T)
 
 
 def mean_ratings(matrix: Floats) -> Floats:
     """float64[outputs]: the mean of the ratings of each, NaN for none."""
-    is_rated = np.isfinite(matrix)
-    counts = is_rated.sum(axis=1)
-    sums = np.where(is_rated, matrix, 0.0).sum(axis=1)
-    means: Floats = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
-    return means
+    n_ratings = np.isfinite(matrix).sum(axis=1)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.nansum(matrix, axis=1) / n_ratings)

@@ -17,9 +17,8 @@ import html
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import zip_longest
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -41,6 +40,7 @@ from bmx_grid.datasets.lines import (
     rows_of_words,
     tags_of_lines,
 )
+from bmx_grid.datasets.long_ratings import rating_matrix
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.words.alignment import ENTITY, HYPHEN, Alignment, How, align, carry_scores
 from bmx_grid.words.perturbation import Role
@@ -94,7 +94,11 @@ class MlqePe(Published):
         # By its place: the column is called `index`, and `segid` in ru-en.
         ids = rows.iloc[:, 0]
         scores = {name: finite(rows[name]) for name in ("z_mean", "mean")}
-        raters = {"z_mean": _ratings(rows.z_scores), "mean": _ratings(rows.scores)}
+        # Lists as Python writes them, [91, 90.5].
+        raters = {
+            "z_mean": rating_matrix(map(json.loads, rows.z_scores)),
+            "mean": rating_matrix(map(json.loads, rows.scores)),
+        }
         tags: dict[Role, WordTags] = {}
         if (data_dir / tags_path).is_file():
             tags = mlqe_pe_test20_tags(data_dir / tags_path)
@@ -252,36 +256,18 @@ def word_probabilities(
 
 def _by_piece(by_unit: Alignment, unit_of_piece: Sequence[int]) -> Alignment:
     """The alignment of the pieces that units are made of: each is linked to all words of its unit."""
-    words_of: dict[int, list[int]] = {}
-    for unit, word in zip(by_unit.token.tolist(), by_unit.word.tolist(), strict=True):
-        words_of.setdefault(unit, []).append(word)
-    piece_of_link: list[int] = []
-    word_of_link: list[int] = []
-    for piece, unit in enumerate(unit_of_piece):
-        for word in words_of.get(unit, ()):
-            piece_of_link.append(piece)
-            word_of_link.append(word)
-    return Alignment(
-        token=np.array(piece_of_link, dtype=np.int64),
-        word=np.array(word_of_link, dtype=np.int64),
-        # In a mean the pieces of a word count alike, however many characters they have.
-        shared=np.ones(len(piece_of_link), dtype=np.int64),
-        tokens=len(unit_of_piece),
-        words=by_unit.words,
-        differing=by_unit.differing,
-        replaced=by_unit.replaced,
-    )
+    is_of_link = np.array(unit_of_piece, dtype=np.int64)[:, None] == by_unit.token
+    piece, link = np.nonzero(is_of_link)
+    # In a mean the pieces of a word count alike, however many characters they have.
+    shared = np.ones_like(piece)
+    return replace(by_unit, token=piece, word=by_unit.word[link], shared=shared, tokens=len(unit_of_piece))
 
 
 def _letters(words: Sequence[str]) -> str:
     """All characters but punctuation, symbols and blanks: some texts lost their quotation marks."""
     text = unicodedata.normalize("NFKC", html.unescape("".join(words)))
-    letters = []
-    for sign in text:
-        # The first letter of a category is its class: punctuation, symbols, separators, and control characters.
-        if unicodedata.category(sign)[0] not in "PSZC":
-            letters.append(sign)
-    return "".join(letters)
+    # The first letter of a category is its class: punctuation, symbols, separators, and control characters.
+    return "".join(sign for sign in text if unicodedata.category(sign)[0] not in "PSZC")
 
 
 def _units(pieces: Sequence[str]) -> tuple[list[str], list[int]]:
@@ -292,7 +278,8 @@ def _units(pieces: Sequence[str]) -> tuple[list[str], list[int]]:
     """
     if any(BEGINS in piece for piece in pieces):
         texts = [piece.replace(BEGINS, "") for piece in pieces]
-        starts_unit = _starts_after_marks(texts)
+        # All but those behind a separate mark, whose text is empty.
+        starts_unit = [before != "" for before in [None, *texts[:-1]]]
     else:
         texts = [piece.removesuffix(CONTINUED) for piece in pieces]
         starts_unit = _starts_of_units(pieces, texts)
@@ -304,16 +291,6 @@ def _units(pieces: Sequence[str]) -> tuple[list[str], list[int]]:
         units[-1] += text
         unit_of_piece.append(len(units) - 1)
     return units, unit_of_piece
-
-
-def _starts_after_marks(texts: Sequence[str]) -> list[bool]:
-    """Whether each piece of SentencePiece starts a unit: all but those behind a separate `▁`, whose text is empty."""
-    starts_unit = []
-    before = None
-    for text in texts:
-        starts_unit.append(before != "")
-        before = text
-    return starts_unit
 
 
 def _starts_of_units(pieces: Sequence[str], texts: Sequence[str]) -> list[bool]:
@@ -345,10 +322,3 @@ def mlqe_pe_test20_tags(archive: Path) -> dict[Role, WordTags]:
         "source": tags_of_lines(sources, source_tags),
         "hypothesis": WordTags(rows_of_words(hypotheses), labels),
     }
-
-
-def _ratings(lists: Iterable[str]) -> Floats:
-    """float64[N, R] of lists as Python writes them, `[91, 90.5]`, R being the longest; NaN where one is shorter."""
-    ratings = map(json.loads, lists)
-    by_rater = list(zip_longest(*ratings, fillvalue=np.nan))
-    return np.array(by_rater, dtype=np.float64).T

@@ -20,6 +20,7 @@ from bmx_grid.datasets.archives import read_archive
 from bmx_grid.datasets.base import Published
 from bmx_grid.datasets.lines import read_lines, text_rows
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
+from bmx_grid.datasets.span_files import CLOSE, OPENING, unmarked
 from bmx_grid.words.alignment import align
 from bmx_grid.words.perturbation import Role
 from bmx_grid.words.segmentation import split_words
@@ -34,8 +35,6 @@ TABLE_DECIMALS = 4
 # Share of a document's scores that must agree at its shift.
 AGREEING_SHARE = 0.9
 MQM_COLUMNS = ["system", "doc", "doc_id", "seg_id", "rater", "source", "target", "category", "severity"]
-OPENING = "<v>"
-CLOSE = "</v>"
 NO_ERROR = "No-error"
 Span = tuple[int, int]
 
@@ -220,21 +219,15 @@ def error_points(category: str, severity: str) -> float:
 
 def _marked(text: str) -> tuple[str, Span | None]:
     """A text without marks and blanks at its edges, and what was marked; to the end where the mark is not closed."""
-    before, opened, rest = text.partition(OPENING)
-    inside, _, after = rest.partition(CLOSE)
-    bare = before + inside + after
+    bare, span = unmarked(text)
     if OPENING in bare or CLOSE in bare:
         raise ValueError(f"more than one {OPENING} and {CLOSE} in {text[:80]!r}")
     stripped = bare.strip(" ")
-    if not opened:
+    if span is None:
         return stripped, None
     # Counted in the stripped text; of blanks that were marked at an edge nothing is left.
     blanks = len(bare) - len(bare.lstrip(" "))
-    first = len(before) - blanks
-    last = first + len(inside)
-    length = len(stripped)
-    start = min(max(first, 0), length)
-    end = min(max(last, 0), length)
+    start, end = (min(max(place - blanks, 0), len(stripped)) for place in span)
     return stripped, (start, end)
 
 

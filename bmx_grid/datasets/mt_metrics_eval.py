@@ -15,7 +15,7 @@ domain are not read.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -30,7 +30,7 @@ from bmx_grid.datasets.base import PART, DatasetReader
 from bmx_grid.datasets.column_roles import first_few
 from bmx_grid.datasets.imported_files import read_blocks
 from bmx_grid.datasets.lines import check_aligned, read_lines, refuse, text_rows
-from bmx_grid.datasets.scores_of_files import with_ids
+from bmx_grid.datasets.rows_of_files import with_ids
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.datasets.tables import open_table
 
@@ -271,22 +271,25 @@ def _text_files(folder: Path, pattern: str) -> dict[str, Path]:
     return dict(sorted(paths.items()))
 
 
-def _lines_of(path: Path, field: str) -> list[str]:
-    """The texts of a file. field: of the objects of a file .jsonl.
+def _lines_of(path: Path, field: str) -> list[str | None]:
+    """The texts of a file, None for a reference or translation that the publisher lacks.
 
-    Raises DataError naming the line of a value that is no text; a translation may be null, which is not supplied.
+    field: of the objects of a file .jsonl, where such a text may be null. Raises DataError naming the line of a value
+    that is no text.
     """
-    if path.suffix != ".jsonl":
-        return read_lines(path)
-    table = open_table(path)
-    texts = []
-    for row, value in enumerate(table.take([field])[field]):
-        if value is None and field != "source":
-            value = NO_TRANSLATION
-        if not isinstance(value, str):
-            raise DataError(f"{table.where(row)}: the field '{field}' is {str(value)[:60]!r}; write a text.")
-        texts.append(value)
-    return texts
+    values: list[Any] = []
+    if path.suffix == ".jsonl":
+        table = open_table(path)
+        values = table.take([field])[field]
+        for row, value in enumerate(values):
+            is_lacking = value is None and field != "source"
+            if not (isinstance(value, str) or is_lacking):
+                raise DataError(f"{table.where(row)}: the field '{field}' is {str(value)[:60]!r}; write a text.")
+    else:
+        values += read_lines(path)
+    if field == "source":
+        return values
+    return [None if value == NO_TRANSLATION else value for value in values]
 
 
 def _are_there(folder: Path, language_pair: str, name: str) -> bool:
@@ -302,7 +305,7 @@ class _Texts:
     domains: of each line, None where there is no file of them.
     """
 
-    sources: list[str]
+    sources: list[str | None]
     references: dict[str, list[str | None]]
     outputs: dict[str, list[str | None]]
     documents: list[str | None]
@@ -322,19 +325,18 @@ def _read_texts(root: Path, language_pair: str) -> _Texts:
     lines = {source: _lines_of(source, "source")}
     lines |= {path: _lines_of(path, "target") for path in references.values()}
     lines |= {path: _lines_of(path, "hypothesis") for path in outputs.values()}
-    lines |= {path: read_lines(path) for path in documents}
-    count = check_aligned({str(path): texts for path, texts in lines.items()})
+    lines_of_documents = {path: read_lines(path) for path in documents}
+    files: dict[Path, Sized] = {**lines, **lines_of_documents}
+    count = check_aligned({str(path): texts for path, texts in files.items()})
     document_of: list[str | None] = [None] * count
     domain_of: list[str | None] = [None] * count
     # One file, or none.
-    for path in documents:
-        rows = text_rows(lines[path], ["domain", "name"], str(path), separator=None)
+    for path, document_lines in lines_of_documents.items():
+        rows = text_rows(document_lines, ["domain", "name"], str(path), separator=None)
         document_of = rows.name.tolist()
         domain_of = rows.domain.tolist()
-    by_reference = {}
-    for stem, path in references.items():
-        by_reference[stem.removeprefix(f"{language_pair}.")] = _supplied(lines[path])
-    by_system = {system: _supplied(lines[path]) for system, path in outputs.items()}
+    by_reference = {stem.removeprefix(f"{language_pair}."): lines[path] for stem, path in references.items()}
+    by_system = {system: lines[path] for system, path in outputs.items()}
     return _Texts(lines[source], by_reference, by_system, document_of, domain_of)
 
 
@@ -355,11 +357,6 @@ def _segments_of(system: str, ids: Sequence[str], texts: _Texts, standard: str |
             supplied = tuple(text for text in further if text is not None)
             segments.append(Segment(name, hypothesis, source, reference, system, document, supplied, domain))
     return segments
-
-
-def _supplied(texts: Sequence[str]) -> list[str | None]:
-    """The texts, None for those that the publisher lacks."""
-    return [None if text == NO_TRANSLATION else text for text in texts]
 
 
 def _blocks(path: Path, outputs: Sequence[str], ids: Sequence[str]) -> Any:

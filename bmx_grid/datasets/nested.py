@@ -64,8 +64,8 @@ class Output:
 
     @property
     def place(self) -> str:
-        """Where it stands, as messages show it."""
-        return f"line {self.line}, system {visible(self.system)}"
+        """Where it stands, as messages show it behind "line"."""
+        return f"{self.line}, system {visible(self.system)}"
 
 
 def is_nested(record: Mapping[str, Any]) -> bool:

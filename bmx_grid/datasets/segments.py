@@ -132,10 +132,7 @@ def _prints(arrays: Mapping[str, Floats]) -> list[list[object]]:
 
 
 def _as_arrays(columns: Mapping[str, ArrayLike]) -> dict[str, Floats]:
-    arrays = {}
-    for name, values in columns.items():
-        arrays[name] = np.asarray(values, np.float64)
-    return arrays
+    return {name: np.asarray(values, np.float64) for name, values in columns.items()}
 
 
 def _check_values(kind: str, name: str, values: Floats, count: int, dimensions: int) -> None:

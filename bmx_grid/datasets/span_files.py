@@ -230,9 +230,7 @@ def _mqm(path: Path) -> Iterator[dict[str, Any]]:
             raise DataError(
                 f"{where}: {counted(len(fields), 'field')}, but there are {len(names)} columns: {line[:60]!r}."
             )
-        before, opened, rest = fields["target"].partition(OPENING)
-        inside, _, after = rest.partition(CLOSE)
-        text = before + inside + after
+        text, marked = unmarked(fields["target"])
         system = fields["system"]
         segment = fields["seg_id"]
         rater = fields["rater"]
@@ -251,14 +249,19 @@ def _mqm(path: Path) -> Iterator[dict[str, Any]]:
         if severity.strip().lower() in WITHOUT_ERROR:
             continue
         # An omission, or an error of the source, has no extent.
-        start = 0
-        end = 0
-        if opened:
-            start = len(before)
-            end = start + len(inside)
+        start, end = marked or (0, 0)
         span = checked_span(start, end, severity, where, text, fields.get("category"))
         texts[key]["value"] = (*texts[key]["value"], span)
     yield from texts.values()
+
+
+def unmarked(text: str) -> tuple[str, tuple[int, int] | None]:
+    """A text of MQM without marks, and the span between them, to the end where they are not closed; None for none."""
+    before, opened, rest = text.partition(OPENING)
+    inside, _, after = rest.partition(CLOSE)
+    start = len(before)
+    span = (start, start + len(inside)) if opened else None
+    return before + inside + after, span
 
 
 def _qe(path: Path) -> Iterator[dict[str, Any]]:
@@ -342,8 +345,9 @@ def _bio(path: Path) -> Iterator[dict[str, Any]]:
 
 def _nested(path: Path) -> Iterator[dict[str, Any]]:
     """A row per output and round of annotation."""
-    for output in open_table(path).outputs:
-        where = f"{path}, {output.place}"
+    table = open_table(path)
+    for number, output in enumerate(table.outputs):
+        where = table.where(number)
         for marked in output.marked:
             errors = None
             if isinstance(marked.errors, list):
@@ -358,7 +362,7 @@ def _nested(path: Path) -> Iterator[dict[str, Any]]:
                 "language_pair": output.language_pair,
                 "rater": marked.rater,
                 "text": output.hypothesis,
-                "place": output.place,
+                "place": table.place(number),
                 "value": spans,
             }
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bmx_grid.core.errors import DataError, text_of
-from bmx_grid.core.wording import visible
+from bmx_grid.core.wording import counted, visible
 from bmx_grid.datasets.nested import Output
 from bmx_grid.words.perturbation import INVISIBLE
 
@@ -41,18 +42,18 @@ PLAIN = Reading()
 class TableFile:
     """A file with named columns of n values each.
 
-    raw: the columns in order, as they are in the file. column(name): the values of one of them. place(index): where row
-    `index` (from 0) stands, as messages show it: "line 3". names: `raw` without blanks and invisible characters at
-    their ends; a name that occurs several times matters only when that column is read. outputs: what the rows are made
-    of where records hold all outputs for a source. empty_rows: how many rows without any value were skipped. objects:
-    columns of objects, which can be taken, but play no role by themselves: their fields do.
+    raw: the columns in order, as they are in the file. column(name): the values of one of them. places: where each row
+    stands, as messages show it: "line 3" is the place 3 of the unit "line". names: `raw` without blanks and invisible
+    characters at their ends; a name that occurs several times matters only when that column is read. outputs: what the
+    rows are made of where records hold all outputs for a source. empty_rows: how many rows without any value were
+    skipped. objects: columns of objects, which can be taken, but play no role by themselves: their fields do.
     """
 
     path: Path
     raw: Sequence[str]
-    rows: int
     column: Callable[[str], list[Any]]
-    place: Callable[[int], str]
+    places: Sequence[int | str]
+    unit: str = "row"
     outputs: Sequence[Output] = ()
     empty_rows: int = 0
     objects: Sequence[str] = ()
@@ -61,7 +62,11 @@ class TableFile:
         self.names = tuple(name.strip(INVISIBLE) for name in self.raw)
 
     def __len__(self) -> int:
-        return self.rows
+        return len(self.places)
+
+    def place(self, index: int) -> str:
+        """Where a row (from 0) stands."""
+        return f"{self.unit} {self.places[index]}"
 
     def where(self, index: int) -> str:
         """File and place of a row, for messages."""
@@ -170,6 +175,26 @@ def _cell(table: TableFile, row: int, column: str) -> str:
 
 def _shown(value: Any) -> str:
     return f"{text_of(value)[:60]!r} ({type(value).__name__})"
+
+
+def warn_of_quotes(table: TableFile, texts: Mapping[str, Sequence[Any]]) -> None:
+    """Warn of quotation marks that pandas and spreadsheets put around texts, which TSV does not take off."""
+    if ".tsv" not in table.path.name.lower():
+        return
+    n_quoted = 0
+    first = ""
+    for role in ("source", "reference", "hypothesis"):
+        for value in texts.get(role, ()):
+            for text in value if isinstance(value, tuple) else (value,):
+                if len(text) > 2 and text[0] == text[-1] == '"' and '""' in text[1:-1]:
+                    n_quoted += 1
+                    first = first or text
+    if n_quoted:
+        warnings.warn(
+            f"{table.path}: {counted(n_quoted, 'text')} between quotation marks with doubled ones inside, as "
+            f"{first[:60]!r}; TSV is read as written, marks included. If a program added them, save the table as .csv.",
+            stacklevel=2,
+        )
 
 
 # Of a CSV file; of as many the first.

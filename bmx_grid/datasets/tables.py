@@ -17,11 +17,10 @@ from bmx_grid.core.errors import ConfigError, DataError, DataMissingError
 from bmx_grid.core.identity import file_version
 from bmx_grid.core.wording import counted, shortened, visible
 from bmx_grid.datasets.archives import GZIP, gunzip
+from bmx_grid.datasets.binary_tables import read_parquet, read_workbook
 from bmx_grid.datasets.lines import decode_lines, read_bytes
-from bmx_grid.datasets.nested import Output, field_names, field_value, is_nested, nested_columns, nested_outputs
-from bmx_grid.datasets.parquet_files import read_parquet
+from bmx_grid.datasets.nested import field_names, field_value, is_nested, nested_columns, nested_outputs
 from bmx_grid.datasets.table_file import FIRST_ROWS, PLAIN, SPLIT, Reading, TableFile, header_of, separator_of
-from bmx_grid.datasets.workbooks import read_workbook
 
 TABLE_ENDINGS = (".tsv", ".csv", ".jsonl", ".parquet", ".xlsx")
 # Formats that have no lines.
@@ -125,10 +124,7 @@ def _csv(lines: list[str], path: Path, reading: Reading) -> TableFile:
         index = header.index(name)
         return [values[index] for values in rows[1:]]
 
-    def place(index: int) -> str:
-        return f"line {places[index + 1]}"
-
-    return TableFile(path, header, len(rows) - 1, column, place, empty_rows=len(records) - len(rows))
+    return TableFile(path, header, column, places[1:], "line", empty_rows=len(records) - len(rows))
 
 
 def _tsv(lines: list[str], path: Path, reading: Reading) -> TableFile:
@@ -161,10 +157,7 @@ def _tsv(lines: list[str], path: Path, reading: Reading) -> TableFile:
         different = encoded.dictionary.to_pylist()
         return [different[number] for number in encoded.indices.to_pylist()]
 
-    def place(index: int) -> str:
-        return f"line {places[index + 1]}"
-
-    return TableFile(path, names, len(lines) - 1, column, place, empty_rows=empty_rows)
+    return TableFile(path, names, column, places[1:].tolist(), "line", empty_rows=empty_rows)
 
 
 # What Arrow makes of Python's values, and of arrays, imports pandas: a sixth of the time of a sweep that is cached.
@@ -223,7 +216,10 @@ def _jsonl(lines: list[str], path: Path, reading: Reading) -> TableFile:
             records[row] = _json_object(line, f"{path}, line {row}")
     # Nested or not is told by the first record; another layout further down is an error of its line.
     if records and is_nested(next(iter(records.values()))):
-        return _nested(list(nested_outputs(records, str(path))), path)
+        outputs = list(nested_outputs(records, str(path)))
+        by_name = nested_columns(outputs)
+        places = [output.place for output in outputs]
+        return TableFile(path, list(by_name), by_name.__getitem__, places, "line", outputs)
     numbers = list(records)
     objects = list(dict.fromkeys(chain.from_iterable(map(_object_fields, records.values()))))
 
@@ -243,11 +239,7 @@ def _jsonl(lines: list[str], path: Path, reading: Reading) -> TableFile:
     names = chain.from_iterable(map(field_names, records.values()) if objects else records.values())
     # What is an object in some rows may be null in others.
     columns = [name for name in dict.fromkeys(names) if name not in objects]
-
-    def place(index: int) -> str:
-        return f"line {numbers[index]}"
-
-    return TableFile(path, columns, len(records), column, place, objects=objects)
+    return TableFile(path, columns, column, numbers, "line", objects=objects)
 
 
 def _object_fields(record: Mapping[str, Any]) -> list[str]:
@@ -267,16 +259,6 @@ def _json_object(line: str, where: str) -> dict[str, Any]:
             "around them, or call a table with columns .tsv or .csv."
         ) from error
     return record
-
-
-def _nested(outputs: Sequence[Output], path: Path) -> TableFile:
-    """A table with a row per output, of records that hold all outputs for a source."""
-    columns = nested_columns(outputs)
-
-    def place(index: int) -> str:
-        return outputs[index].place
-
-    return TableFile(path, list(columns), len(outputs), columns.__getitem__, place, outputs)
 
 
 def _fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -118,6 +118,10 @@ class SegmentCodes:
         self.clusters = codes(list(clusters))
         self.documents = codes(documents)
 
+    def of_systems(self, scores: Mapping[str, float]) -> Floats:
+        """float64[systems] from scores by the name of a system; NaN where there is none."""
+        return np.array([scores.get(system, math.nan) for system in self.names], dtype=np.float64)
+
     def table(self, scores: Floats) -> Floats:
         """float64[items, systems] from float64[N] scores of segments; NaN where there is none."""
         by_item = np.full((number_of(self.items), len(self.names)), np.nan)

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
-from bmx_grid.core.ragged import Floats
-from bmx_grid.evaluations.base import NOTHING, Estimate, SettingNames, SettingRow, Tested
-from bmx_grid.evaluations.gain_estimates import (
-    METRIC,
-    Contrasts,
-    GainStatistic,
-    Key,
-    estimate,
-    estimate_gains,
-    p_of,
-)
-from bmx_grid.evaluations.held_out import FEWEST_SOURCES, Rated
-from bmx_grid.measures.correlation import Coefficient
+from bmx_grid.core.ragged import Floats, Ints
+from bmx_grid.evaluations.base import NAMES, NOTHING, Estimate, SettingNames, SettingRow, Tested, grouped
+from bmx_grid.evaluations.held_out import FEWEST_SOURCES, HeldOutScores, Member, Rated
+from bmx_grid.measures.correlation import Coefficient, correlate
+from bmx_grid.measures.correlations_of_resamples import weighted_correlations
 from bmx_grid.measures.pairwise import PairedSources
-from bmx_grid.measures.partial_correlation import partial_correlations
-from bmx_grid.measures.resampling import FEWEST_CLUSTERS, cluster_mean, codes, number_of, seeded_draws
+from bmx_grid.measures.partial_correlation import PartialCorrelation, partial_correlations
+from bmx_grid.measures.resampling import FEWEST_CLUSTERS, cluster_mean, codes, interval, number_of, seeded_draws
 
 # In place of the metric, in rows of partial correlations: given score, lengths, texts and named groups; given these and
 # all other metrics of the sweep.
@@ -42,8 +36,12 @@ OTHER_DATASETS = "other_datasets"
 PUBLISHED = "published"
 FIXED = "fixed"
 ALL = "all"  # in place of a name, where a row speaks of all language pairs, or all data sets
+DATASET = NAMES[:1]
 
-HeldOutScores = dict[tuple[str, str], Floats]  # float64[n] of a boost at a point, by both
+METRIC = "metric"  # what a gain is measured from: the metric alone
+Key = tuple[str, str, str, str]  # boost, against, point, human score
+GainStatistic = Literal["pooled", "pdp"]
+Samples = Mapping[Key, Floats]  # float64[R] resamples of a gain
 
 
 def placebo_name(boost: str, draw: int) -> str:
@@ -68,7 +66,7 @@ class BoostRow(SettingRow):
     The interval is that of the bootstrap of a pair's clusters; of several pairs that of `over_pairs`.
     human: the human score that judges, "" for the primary one. n, clusters: segments that it rests on, and clusters of
     these. beside: of what stands beside boosts that are judged on different segments, the boosts whose segments these
-    are; else "".
+    are; else "". baseline: the correlation of the metric alone on these segments, of several pairs their mean.
     """
 
     dataset: str
@@ -85,11 +83,138 @@ class BoostRow(SettingRow):
     human: str = ""
     beside: str = ""
     explained: float = math.nan
+    baseline: float = math.nan
 
     @property
     def key(self) -> Key:
         """Boost, against, point, human score."""
         return self.boost, self.against, self.point, self.human
+
+
+@dataclass(frozen=True, eq=False)
+class Contrasts:
+    """What n segments' scores gain over base scores in the correlation with the human scores.
+
+    statistic: the correlation over all segments, or that of the pairs of translations of one source (PDP). base,
+    human: float64[n]; scores: by key, float64[n] each. sources: the pairs of translations of one source, for PDP.
+    partial: partial correlations, by key: no gains, but estimated from the same draws, by the influence of each
+    segment.
+    """
+
+    kind: Coefficient
+    statistic: GainStatistic
+    base: Floats
+    human: Floats
+    scores: Mapping[Key, Floats]
+    sources: PairedSources | None = None
+    partial: dict[Key, PartialCorrelation] = field(default_factory=dict)
+
+    @cached_property
+    def reached(self) -> Floats:
+        """float64[1 + K] correlations of the base scores and of all others; NaN where one is undefined."""
+        columns = [self.base, *self.scores.values()]
+        if self.statistic == "pdp":
+            once = np.ones((len(self.human), 1))
+            return self._of_pairs(np.column_stack(columns), once)[:, 0]
+        reached = np.full(len(columns), math.nan)
+        for place, column in enumerate(columns):
+            if np.isfinite(column).all():
+                reached[place] = correlate(self.kind, column, self.human)
+        return reached
+
+    def values(self) -> dict[Key, float]:
+        """The gains on the segments as they are; NaN where one is undefined."""
+        gains = self.reached[1:] - self.reached[0]
+        values = dict(zip(self.scores, gains.tolist(), strict=True))
+        return values | {key: correlation.value for key, correlation in self.partial.items()}
+
+    def under(self, times: Iterable[Floats]) -> dict[Key, Floats]:
+        """float64[R] the gains under blocks float64[n, R'] of how often a segment counts."""
+        columns = np.column_stack([self.base, *self.scores.values()])
+        blocks = []
+        for weights in times:
+            if self.statistic == "pdp":
+                reached = self._of_pairs(columns, weights)
+            else:
+                reached = weighted_correlations(self.kind, columns, self.human, weights)
+            gains = list(reached[1:] - reached[0])
+            for correlation in self.partial.values():
+                moved = correlation.influence @ weights / len(weights)
+                # A sum of influences may leave the range of a correlation.
+                gains.append(np.clip(correlation.value + moved, -1.0, 1.0))
+            blocks.append(gains)
+        keys = [*self.scores, *self.partial]
+        samples = [np.concatenate(parts) for parts in zip(*blocks, strict=True)]
+        return dict(zip(keys, samples, strict=True))
+
+    def _of_pairs(self, columns: Floats, times: Floats) -> Floats:
+        """float64[K, R] PDP of float64[n, K] columns; NaN without enough sources. times: float64[n, R]."""
+        if self.sources is None:
+            return np.full((columns.shape[1], times.shape[1]), math.nan)
+        return self.sources.correlations(columns, times[self.sources.first])
+
+
+def estimate_gains(differences: Contrasts, clusters: Ints, resamples: int, seed: int) -> dict[Key, Estimate]:
+    """Each gain with its interval and p, by a bootstrap of int64[n] clusters where there are FEWEST_CLUSTERS.
+
+    Every table takes its gains on single language pairs from this function.
+    """
+    units = codes(clusters)
+    n_clusters = number_of(units)
+    samples = {}
+    if n_clusters >= FEWEST_CLUSTERS:
+        draws = seeded_draws(n_clusters, resamples, seed, len(differences.human))
+        samples = differences.under(drawn[units] for drawn in draws)
+    gains = {}
+    for key, value in differences.values().items():
+        gains[key] = Estimate(value)
+        if key in samples and math.isfinite(value):
+            gains[key] = estimate(value, samples[key], n_clusters)
+    return gains
+
+
+def estimate_gain(
+    kind: Coefficient,
+    base: Floats,
+    boosted: Floats,
+    human: Floats,
+    clusters: Ints | None = None,
+    resamples: int = 0,
+    seed: int = 0,
+) -> Estimate:
+    """What float64[N] boosted scores gain over the base scores, on the segments where all three scores are finite.
+
+    clusters: int64[N], for the interval (`estimate_gains`); none without them.
+    """
+    used = np.isfinite(human) & np.isfinite(base) & np.isfinite(boosted)
+    scores = {("", METRIC, "", ""): boosted[used]}
+    differences = Contrasts(kind, "pooled", base[used], human[used], scores)
+    units = np.zeros(len(human), dtype=np.int64) if clusters is None else clusters
+    (gain,) = estimate_gains(differences, units[used], resamples, seed).values()
+    return gain
+
+
+def estimate(value: float, samples: Floats, units: int) -> Estimate:
+    """A value with its interval (`resampling.interval`) and p from float64[R] resamples of so many units."""
+    # NumPy warns of the spread of nothing.
+    error = math.nan
+    if np.isfinite(samples).any():
+        error = float(np.nanstd(samples))
+    low, high = interval(samples, units)
+    return Estimate(value, low, high, p_of(value, error, units))
+
+
+def p_of(value: float, error: float, units: int) -> float:
+    """The two-sided p value of a value with this standard error from so many units, by Student's t."""
+    from scipy.special import stdtr
+
+    if units < 2 or math.isnan(error):
+        return math.nan
+    # Student's t has no value here: all resamples are the same.
+    if error == 0:
+        return 1.0 if value == 0 else 0.0
+    t = -abs(value) / error
+    return float(2 * stdtr(units - 1, t))
 
 
 def contrasts(
@@ -140,6 +265,7 @@ def lines_of(setting: SettingNames, rated: Rated, differences: Contrasts, resamp
     for key, gain in estimate_gains(differences, rated.clusters, resamples, seed).items():
         boost, against, point, human = key
         line = BoostRow(*setting, boost, against, point, gain, pairs=1, n=n_segments, clusters=n_clusters, human=human)
+        line = replace(line, baseline=float(differences.reached[0]))
         if key in differences.partial:
             line = replace(line, explained=differences.partial[key].explained)
         lines.append(line)
@@ -199,6 +325,7 @@ def over_scope(
             n=sum(line.n for line in of_pairs),
             clusters=clusters,
             explained=float(np.mean([line.explained for line in of_pairs])),
+            baseline=float(np.mean([line.baseline for line in of_pairs])),
         )
         joined.append(row)
     return joined
@@ -224,3 +351,47 @@ def over_pairs(values: Sequence[float], joint: Estimate) -> Estimate:
     high = max(over.high, joint.high)
     p = max(p_of(over.mean, error, n_known), joint.p)
     return Estimate(over.mean, low, high, p)
+
+
+def add_scopes(
+    members: Sequence[Member], rows_of_members: Sequence[list[BoostRow]], samples: Sequence[Samples]
+) -> None:
+    """Add the gains over the language pairs of each data set to the rows of its first member, and those over all
+    data sets to the rows of the first member of all.
+
+    samples: resamples of each data set, which count as often as it has pairs.
+    """
+    # Copied: rows over several pairs are added to the same lists.
+    single = [list(rows) for rows in rows_of_members]
+    by_dataset = grouped([member.setting for member in members], DATASET)
+    scopes: list[Sequence[int]] = [[number] for number in range(len(by_dataset))]
+    if len(by_dataset) > 1:
+        scopes.append(range(len(by_dataset)))
+    for datasets in scopes:
+        places = sorted(place for number in datasets for place in by_dataset[number])
+        name = members[places[0]].setting.segments.dataset if len(datasets) == 1 else ALL
+        joint: dict[Key, Floats] = {}
+        for key in samples[datasets[0]]:
+            if all(key in samples[number] for number in datasets):
+                # Of data sets with several pairs each has its share: the mean is over pairs.
+                parts = [samples[number][key] * (len(by_dataset[number]) / len(places)) for number in datasets]
+                joint[key] = np.sum(parts, axis=0)
+        by_gold: dict[str, list[BoostRow]] = {}
+        for place in places:
+            for row in single[place]:
+                by_gold.setdefault(row.human, []).append(row)
+        for gold, rows in by_gold.items():
+            # A cluster that several pairs share counts once: they are drawn together.
+            clusters = set[tuple[str, str]]().union(*(_rated_clusters(members[place], gold) for place in places))
+            rows_of_members[places[0]].extend(over_scope((name, ALL), rows, joint, len(clusters)))
+
+
+def _rated_clusters(member: Member, gold: str) -> set[tuple[str, str]]:
+    """Data set and label of the clusters of the segments that a human score rates."""
+    judgements = member.setting.segments.judgements
+    human = judgements.scores[gold or judgements.primary]
+    rated = member.rated.used & np.isfinite(human)
+    labels = np.asarray(member.setting.clusters)[rated]
+    # Of two data sets equal labels are different clusters.
+    dataset = member.setting.segments.dataset
+    return {(dataset, label) for label in labels.tolist()}

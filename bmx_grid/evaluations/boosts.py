@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeVar
 
 from bmx_grid.boosts.base import Boost
@@ -12,55 +12,97 @@ from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Floats
 from bmx_grid.datasets.segments import SegmentSet, clusters
 from bmx_grid.evaluations.base import OF_SETS, ColumnValues, Each, Estimate, Finished, grouped, here
-from bmx_grid.evaluations.boost_choices import (
-    Choice,
-    average_of,
-    choices_of,
-    hold_out_elsewhere,
-    hold_out_folds,
-    hold_out_unchosen,
-)
 from bmx_grid.evaluations.boost_evidence import (
+    COMBINED,
     CROSS_FITTED,
+    CURVE,
+    DATASET,
     ELSEWHERE,
     FIXED,
+    LENGTH,
+    METRIC,
     OTHER_DATASETS,
     BoostRow,
+    Contrasts,
+    GainStatistic,
+    Key,
+    add_scopes,
     contrasts,
     joint_samples,
     lines_of,
 )
-from bmx_grid.evaluations.boost_inputs import (
-    Material,
-    Member,
-    boosts_by_segments,
-    is_of_grid,
-    judged_by,
-    linked,
-    material_of,
-    member_of,
-)
-from bmx_grid.evaluations.boost_results import (
-    DATASET,
-    TAKEN,
-    BoostsOfSetting,
-    add_scopes,
+from bmx_grid.evaluations.choose import (
+    Choice,
+    RecipeFields,
+    average_of,
     best_gains,
+    choices_of,
+    hold_out_elsewhere,
+    hold_out_folds,
+    hold_out_unchosen,
+    linked,
     recipe_fields,
-    told,
     with_verdicts,
 )
-from bmx_grid.evaluations.gain_estimates import METRIC, Contrasts, GainStatistic, Key
-from bmx_grid.evaluations.grid_options import CELLS_PER_SECOND, OnGrid
-from bmx_grid.evaluations.held_out import FOLDS, Rated
-from bmx_grid.evaluations.verdicts import NOT_JUDGED, SMALLEST_GAIN, Verdict, asked, judged
+from bmx_grid.evaluations.grid_surface import CELLS_PER_SECOND, OnGrid
+from bmx_grid.evaluations.held_out import (
+    FOLDS,
+    Boosts,
+    Member,
+    Rated,
+    boosts_by_segments,
+    compute_features,
+    is_of_grid,
+    judged_by,
+    member_of,
+)
+from bmx_grid.evaluations.verdicts import NOT_JUDGED, SMALLEST_GAIN, Verdict, asked, judged, told
 from bmx_grid.measures.correlation import Kind
 
+TAKEN = (LENGTH, CURVE, COMBINED)  # names of what stands beside boosts
 FITS_PER_SECOND = 400  # of a boost on half of 560 segments, on one core
 RESAMPLED_PER_SECOND = 1e7  # segments x resamples, of one score
 LEARNER_SECONDS = 4.0  # of what score and length tell jointly, of 2,000 segments
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class BoostsOfSetting:
+    """What the boosts of a setting reach.
+
+    boosts: gains; verdicts. In the first setting of a data set those on the whole data set as well, and in the first
+    one of a metric and explainer those on all data sets. scores: float64[N] held-out scores by boost. gains: over the
+    metric alone, at the points of the grid.
+    chosen: in that first setting each boost that was fitted on all segments of all its settings, as fields of a recipe.
+    """
+
+    boosts: list[BoostRow] = field(default_factory=list)
+    verdicts: list[Verdict] = field(default_factory=list)
+    scores: dict[str, Floats] = field(default_factory=dict)
+    gains: dict[str, Estimate] = field(default_factory=dict)
+    chosen: list[RecipeFields] = field(default_factory=list)
+
+    def add(self, other: BoostsOfSetting, beside: str) -> None:
+        """Add what boosts with other segments reach; beside: the name of these boosts in the rows of placebos."""
+        for row in other.boosts:
+            self.boosts.append(replace(row, beside=beside) if row.boost in TAKEN else row)
+        self.verdicts.extend(other.verdicts)
+        self.scores.update(other.scores)
+        self.gains.update(other.gains)
+        self.chosen.extend(other.chosen)
+
+    def sort(self, boosts: Sequence[str]) -> None:
+        """Sort verdicts by scope, and these, scores and recipes by the order of the boosts."""
+        by_scope: dict[tuple[str, str, str], list[Verdict]] = {}
+        for row in self.verdicts:
+            by_scope.setdefault((row.dataset, row.language_pair, row.human), []).append(row)
+        self.verdicts.clear()
+        for rows in by_scope.values():
+            self.verdicts.extend(sorted(rows, key=lambda row: boosts.index(row.boost)))
+        scores = {name: self.scores.pop(name) for name in boosts if name in self.scores}
+        self.scores.update(scores)
+        self.chosen.sort(key=lambda recipe: boosts.index(recipe["boost_name"]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +136,7 @@ class BoostEvaluation(OnGrid):
     scores that a data set does not have.
     """
 
-    VERSION: ClassVar[int] = 9  # gains with their p; verdicts by partial correlations, extrapolated
+    VERSION: ClassVar[int] = 10  # gains with their p and the baseline; verdicts by partial correlations, extrapolated
     SCOPE: ClassVar[tuple[str, ...]] = OF_SETS
     ROWS: ClassVar[Mapping[str, type]] = {"boosts": BoostRow, "verdicts": Verdict}
 
@@ -188,52 +230,62 @@ class BoostEvaluation(OnGrid):
         have_others = any(setting.others for setting in settings)
         if not explained and not have_others:
             return results
-        materials = [material_of(setting, self.boosts) for setting in settings]
-        groups = boosts_by_segments(self.boosts, materials)
+        features = []
+        lacking = []
+        for setting in settings:
+            features_of_setting, reasons = compute_features(setting, self.boosts)
+            features.append(features_of_setting)
+            lacking.append(reasons)
+        groups = boosts_by_segments(self.boosts, settings, features)
         for boosts in groups:
             # Other boosts, with segments of their own, have no part in it.
-            evaluation = replace(self, boosts=boosts)
             beside = ", ".join(boosts) if len(groups) > 1 else ""
-            for result, of_boosts in zip(results, evaluation._of_materials(materials), strict=True):
+            for result, of_boosts in zip(results, self._of_boosts(boosts, settings, features), strict=True):
                 result.add(of_boosts, beside)
-        for material, result in zip(materials, results, strict=True):
+        for setting, reasons, result in zip(settings, lacking, results, strict=True):
             result.sort(list(self.boosts))
-            names = material.setting.names
-            for boost, reason in material.lacking.items():
-                verdict = Verdict(*names, boost, NOT_JUDGED, because=f"not judged: {reason}")
+            for boost, reason in reasons.items():
+                verdict = Verdict(*setting.names, boost, NOT_JUDGED, because=f"not judged: {reason}")
                 result.verdicts.append(verdict)
         return results
 
-    def _of_materials(self, materials: Sequence[Material]) -> list[BoostsOfSetting]:
-        """What boosts that are judged on the same segments reach, and what stands beside them."""
+    def _of_boosts(
+        self, boosts: Boosts, settings: Sequence[Finished], features: Sequence[Mapping[str, Floats]]
+    ) -> list[BoostsOfSetting]:
+        """What boosts that are judged on the same segments reach, and what stands beside them.
+
+        features: float64[N, k] of all boosts that each setting can make.
+        """
         kind = self._kind
-        settings = [material.setting for material in materials]
         drawn: Any = {"fold_seed": self.grid.seed, "draws": self.draws, "seed": self.seed}
-        members = [member_of(material, self.boosts, self.grid.spec, **drawn) for material in materials]
-        results = [BoostsOfSetting(boosts=member.rows) for member in members]
+        members = []
+        for setting, features_of_setting in zip(settings, features, strict=True):
+            kept = {name: features_of_setting[name] for name in boosts if name in features_of_setting}
+            members.append(member_of(setting, kept, boosts, self.grid.spec, **drawn))
+        results = [BoostsOfSetting() for _ in members]
         by_dataset = grouped(settings, DATASET)
         is_only = len(by_dataset) == 1
         samples: list[dict[Key, Floats]] = []
         for places in by_dataset:
-            samples.append(self._of_dataset(_picked(members, places), _picked(results, places), is_only))
+            samples.append(self._of_dataset(boosts, _picked(members, places), _picked(results, places), is_only))
         if settings[0].explainer is not None:
             # Clusters anew, over all data sets: what one shares with another must not choose for it.
             labels = [labels_of_set.tolist() for labels_of_set in clusters([setting.segments for setting in settings])]
             together = linked(kind, members, labels, [setting.segments.dataset for setting in settings])
             if not is_only:
-                hold_out_elsewhere(kind, choices_of(self.boosts, together), together, OTHER_DATASETS)
+                hold_out_elsewhere(kind, choices_of(boosts, together), together, OTHER_DATASETS)
                 for places, samples_of_dataset in zip(by_dataset, samples, strict=True):
                     samples_of_dataset |= self._add_lines(_picked(together, places), _picked(results, places))
-            results[0].chosen.extend(recipe_fields(kind, self.boosts, together))
-        add_scopes(members, samples)
-        best = [best_gains(kind, self.boosts, member) for member in members]
+            results[0].chosen.extend(recipe_fields(kind, boosts, together))
+        add_scopes(members, [result.boosts for result in results], samples)
+        best = [best_gains(kind, boosts, member) for member in members]
         for result in results:
-            for row in asked(result.boosts, self.boosts):
+            for row in asked(result.boosts, boosts):
                 result.verdicts.append(told(row, settings, best))
         return results
 
     def _of_dataset(
-        self, members: Sequence[Member], results: Sequence[BoostsOfSetting], is_only: bool
+        self, boosts: Boosts, members: Sequence[Member], results: Sequence[BoostsOfSetting], is_only: bool
     ) -> dict[Key, Floats]:
         """Add what is chosen on other folds and language pairs of a data set, and what needs no choice.
 
@@ -243,20 +295,20 @@ class BoostEvaluation(OnGrid):
         settings = [member.setting for member in members]
         labels = [setting.clusters for setting in settings]
         members = linked(kind, members, labels, [setting.segments.language_pair for setting in settings])
-        choices = choices_of(self.boosts, members)
+        choices = choices_of(boosts, members)
         average = average_of(members)
         if average is not None:
             choices.append(average)
         hold_out_elsewhere(kind, choices, members, ELSEWHERE)
         for member in members:
-            hold_out_unchosen(self.boosts, self.grid.fixed.get(member.setting.explainer_name), member)
+            hold_out_unchosen(boosts, self.grid.fixed.get(member.setting.explainer_name), member)
         hold_out_folds(kind, choices, members)
         for member, result in zip(members, results, strict=True):
             # The last that is there is shown: chosen furthest away.
             for point in (FIXED, CROSS_FITTED, ELSEWHERE):
-                for name in self.boosts:
+                for name in boosts:
                     if (name, point) in member.held_out:
-                        result.scores[name] = member.on_all(member.held_out[name, point])
+                        result.scores[name] = member.rated.on_all(member.held_out[name, point])
         # What other folds chose has no verdict if other language pairs chose for all, on every data set.
         not_judged = set()
         for name, point in members[0].held_out if is_only else ():
@@ -298,7 +350,7 @@ class BoostEvaluation(OnGrid):
                 )
                 differences.setdefault(gold, []).append((rated, gains))
                 lines = lines_of(member.setting.names, rated, gains, self.resamples, self.seed)
-                member.rows.extend(lines)
+                result.boosts.extend(lines)
                 # The grid knows pooled correlations with the primary human score only.
                 if self.statistic != "pooled" or gold not in ("", member.setting.segments.judgements.primary):
                     continue

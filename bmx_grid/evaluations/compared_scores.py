@@ -9,7 +9,7 @@ from typing import Any, get_args
 import numpy as np
 
 from bmx_grid.evaluations.base import BASE, Estimate, Finished
-from bmx_grid.evaluations.gain_estimates import estimate_gain
+from bmx_grid.evaluations.boost_evidence import estimate_gain
 from bmx_grid.evaluations.levels import SystemLevel
 from bmx_grid.measures.agreement_tests import AgreementStatistic, Scores, compare_agreement
 from bmx_grid.measures.correlations_of_resamples import Unit
@@ -41,7 +41,7 @@ def compared_systems(
     human = judgements.scores[aspect]
     if aspect in judgements.systems:
         # People scored whole systems: each segment has the score of its system.
-        published = SystemLevel(setting, BASE, aspect).human
+        published = segment_codes.of_systems(judgements.systems[aspect])
         human = published[segment_codes.systems]
     # Segments without a named system are of none.
     x = np.where(segment_codes.named, setting.direction * setting.points[point], np.nan)
@@ -139,7 +139,7 @@ def scores_at_level(setting: Finished, point: str, level: str, statistic: str, t
     published = None
     # Where people scored whole systems, these scores order the pairs.
     if statistic == "pairwise_accuracy" and aspect in judgements.systems:
-        published = SystemLevel(setting, BASE, aspect).human
+        published = codes.of_systems(judgements.systems[aspect])
     # Segments without a named system would make a system of their own.
     x, y = np.where(codes.named, [scores.x, scores.y], np.nan)
     return replace(scores, x=x, y=y, item=codes.items, of_systems=published)

@@ -3,21 +3,110 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
-from bmx_grid.boosts.power_mean_grid import scores_at
+from bmx_grid.boosts.base import Part
+from bmx_grid.boosts.power_mean_grid import best_of_surfaces, gain_surface, scores_at
+from bmx_grid.core.identity import Component, identity, runtime
 from bmx_grid.core.ragged import Flags, Floats, row_minimum
 from bmx_grid.evaluations.base import OF_PAIRS, ColumnValues, Evaluation, Finished, SettingRow
-from bmx_grid.evaluations.gain_estimates import estimate_gain
-from bmx_grid.evaluations.grid_options import CELLS_PER_SECOND, GridOptions
-from bmx_grid.evaluations.held_out import FOLDS, free_of_each
-from bmx_grid.measures.correlation import correlate, point_that_gains
-from bmx_grid.measures.grid import GridInputs, GridResult, GridSpec, grid_of, nearest_point
+from bmx_grid.evaluations.boost_evidence import estimate_gain
+from bmx_grid.evaluations.choose import free_of_each
+from bmx_grid.evaluations.held_out import FOLDS
+from bmx_grid.measures.aggregation import Aggregation, PowerMean
+from bmx_grid.measures.correlation import Kind, correlate
+from bmx_grid.measures.grid import (
+    MAX_POINTS,
+    GridInputs,
+    GridResult,
+    GridSpec,
+    Point,
+    PowerRange,
+    UsedWords,
+    check_points,
+    check_size,
+    grid_of,
+    nearest_point,
+    powers_of,
+)
 from bmx_grid.measures.grid_resampling import GridSample, cross_fit
+
+BASELINE_W = 1.0  # the weight w of the baseline that gains are relative to
+CELLS_PER_SECOND = 4e7  # segments x points on one core, Pearson, with the cross-fitted points
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridOptions(Component):
+    """The points of a grid, and what is computed at each.
+
+    p: the powers, a range or a list; w: the weights of the metric, to which 1, the metric alone, is added; side: whose
+    words are aggregated; aggregation: the mean. fixed: the published point of each explainer, evaluated beside the
+    grid's best; seed: draws the folds of the cross-fitted points; max_points: a larger grid is refused.
+    Raises ConfigError for an empty or too large grid, and for points outside what p and w can be.
+    """
+
+    p: tuple[float, ...] | PowerRange = identity()
+    w: tuple[float, ...] = identity()
+    side: UsedWords = identity("both")
+    correlation: Kind = identity("pearson")
+    aggregation: Aggregation = identity(PowerMean())
+    fixed: Mapping[str, Point] = identity()
+    seed: int = identity(0)
+    max_points: int = runtime(MAX_POINTS, least=1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        n_powers = len(self.spec.p)
+        n_weights = len(self.spec.w)
+        check_size(n_powers, n_weights, self.max_points)
+        check_points(self.fixed, "grid.fixed")
+
+    @cached_property
+    def spec(self) -> GridSpec:
+        """The grid as numbers."""
+        powers = powers_of(self.p, self.max_points)
+        # Gains are relative to the metric alone: it is on every grid.
+        weights = (*self.w, BASELINE_W)
+        return GridSpec(powers, weights, self.side, self.aggregation, self.correlation)
+
+    def fingerprint(self) -> dict[str, Any]:
+        """p and w as numbers, so that a grid has one identity however it is written."""
+        points = {}
+        for name, point in sorted(self.fixed.items()):
+            # JSON has no infinite numbers.
+            p = point.p if math.isfinite(point.p) else repr(point.p)
+            points[name] = [point.w, p]
+        fingerprint = super().fingerprint()
+        fingerprint["p"] = list(map(repr, self.spec.p))
+        fingerprint["w"] = list(self.spec.w)
+        fingerprint["fixed"] = points
+        return fingerprint
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnGrid(Evaluation):
+    """An evaluation that rests on a grid. grid: that of the sweep, whether or not its surface is evaluated as well."""
+
+    grid: GridOptions = identity()
+
+
+def grid_of_sweep(evaluations: Iterable[Evaluation]) -> GridOptions | None:
+    """The grid that the numbers of a sweep rest on; None where no evaluation rests on one.
+
+    Its surface need not be evaluated: boosts are chosen and judged by the correlation of their own grid.
+    """
+    own = None
+    for evaluation in evaluations:
+        if isinstance(evaluation, GridOptions):
+            return evaluation
+        if own is None and isinstance(evaluation, OnGrid):
+            own = evaluation.grid
+    return own
 
 
 @dataclass(frozen=True)
@@ -187,32 +276,32 @@ def chosen_elsewhere(spec: GridSpec, settings: Sequence[Finished]) -> dict[int, 
     alone = any(setting.explainer is None for setting in settings)
     if alone or len(settings) < 2:
         return {}
+    surfaces: list[list[Floats]] = [[] for _ in settings]
     free = free_of_each([setting.clusters for setting in settings])
-    gains: list[list[Floats]] = [[] for _ in settings]
     for other, setting in enumerate(settings):
         # By the setting that chooses: its means over words are computed once, for all that it chooses for.
-        judged = [place for place in range(len(settings)) if place != other]
-        parts = [free[place][other] for place in judged]
-        surfaces = gains_on(spec, setting, parts)
-        for place, surface in zip(judged, surfaces, strict=True):
-            # A pair on whose free segments the metric is constant has no say.
-            if np.isfinite(surface).any():
-                gains[place].append(surface)
+        inputs = setting.inputs(spec)
+        clusters = setting.codes.clusters[inputs.used]
+        everyone = Part(inputs.base, inputs.means, inputs.human, clusters)
+        # Most language pairs share nothing: their parts are all segments, the same ones.
+        surface_of_rows: dict[bytes, Floats] = {}
+        for place in range(len(settings)):
+            if place == other:
+                continue
+            rows = free[place][other][inputs.used]
+            key = rows.tobytes()
+            if key not in surface_of_rows:
+                surface_of_rows[key] = gain_surface(spec.correlation, everyone.taken(rows), spec.w)
+            surfaces[place].append(surface_of_rows[key])
     chosen = {}
-    for place, surfaces_of_others in enumerate(gains):
-        if not surfaces_of_others:
+    for place, surfaces_of_others in enumerate(surfaces):
+        # Pairs on whose free segments the metric is constant have no say.
+        if not any(np.isfinite(surface).any() for surface in surfaces_of_others):
             continue
-        # The mean over pairs, not over segments: a large pair says no more than a small one.
-        total = np.sum(surfaces_of_others, axis=0)
-        best = point_that_gains(total / len(surfaces_of_others), spec.w)
-        w = 1.0
-        p = math.nan
-        if best is not None:
-            w = spec.w[best[1]]
-            p = spec.p[best[0]]
-        setting = settings[place]
-        boosted = scores_of_point(spec, setting, w, p)
-        chosen[place] = point_row("elsewhere", spec, setting, w, p, boosted), boosted
+        w, column = best_of_surfaces(surfaces_of_others, spec.w)
+        p = spec.p[column] if column >= 0 else math.nan
+        boosted = scores_of_point(spec, settings[place], w, p)
+        chosen[place] = point_row("elsewhere", spec, settings[place], w, p, boosted), boosted
     return chosen
 
 
@@ -225,25 +314,6 @@ def point_row(point: str, spec: GridSpec, setting: Finished, w: float, p: float,
     correlation = correlate(spec.correlation, scores, human)
     gain = estimate_gain(spec.correlation, base, scores, human).value
     return PointRow(point, w, p, baseline, correlation, gain)
-
-
-def gains_on(spec: GridSpec, setting: Finished, parts: Sequence[Flags]) -> Floats:
-    """float64[S, P, W] correlations on each of S parts of the segments, bool[N], less that of the base score there.
-
-    Equal parts are computed once.
-    """
-    inputs = setting.inputs(spec)
-    sample = sample_of(spec, setting, inputs)
-    # Most language pairs share nothing: their parts are all segments, the same ones.
-    different = {rows.tobytes(): rows[inputs.used] for rows in parts}
-    grids = sample.grids_on(list(different.values()))
-    grid_of_rows = dict(zip(different, grids, strict=True))
-    grids_of_parts = np.stack([grid_of_rows[rows.tobytes()] for rows in parts])
-    # The last weight is 1, the base score, at any power.
-    baselines = grids_of_parts[:, :1, -1:]
-    gains = grids_of_parts - baselines
-    asked = np.isin(sample.w, spec.w)
-    return np.asarray(gains[:, :, asked])
 
 
 def metric_alone(spec: GridSpec, base: Floats, human: Floats) -> GridResult:

@@ -1,27 +1,37 @@
-"""Boosts fitted on some segments and applied to others: judged segments, folds, reassigned attributions."""
+"""The segments that boosts are judged on, with all that they are made of and controlled for."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.boosts.base import Fit, Fitted, Part
+from bmx_grid.boosts.base import Boost
+from bmx_grid.boosts.feature_mix import FeatureMix
+from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
+from bmx_grid.boosts.recipe import Fixed, Identity
+from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import digest
 from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.datasets.segments import Segment
+from bmx_grid.evaluations.base import Finished
 from bmx_grid.measures.correlation import Coefficient, Kind, correlate
-from bmx_grid.measures.grid_resampling import FOLDS_PLACE, to_scale
+from bmx_grid.measures.grid import GridSpec, words_of
+from bmx_grid.measures.grid_resampling import FOLDS_PLACE
 from bmx_grid.measures.kernel_ridge import Nuisance, standardise
-from bmx_grid.measures.nuisance import donors
+from bmx_grid.measures.nuisance import NO_DONOR, donors
+from bmx_grid.measures.ordered import without_rounding
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, dealt, number_of
+from bmx_grid.words.perturbation import ROLES
 from bmx_grid.words.segmentation import log_words as log_words_of
 from bmx_grid.words.segmentation import text_statistics
 
+Boosts = Mapping[str, Boost]  # by name
+HeldOutScores = dict[tuple[str, str], Floats]  # float64[n] of a boost at a point, by both
 FOLDS = 10
 REASSIGNED_PLACE = 2  # in the seed
 KEPT_TEXT_CELLS = 2**23  # texts x statistics that are kept: 64 MiB
@@ -51,6 +61,12 @@ class Rated:
     fold_of: Ints
     used: Flags
 
+    def on_all(self, scores: Floats) -> Floats:
+        """float64[N] from float64[n]; NaN for the segments that are not judged."""
+        scores_of_all = np.full(len(self.used), np.nan)
+        scores_of_all[self.used] = scores
+        return scores_of_all
+
 
 def rated_of(
     kind: Coefficient,
@@ -62,17 +78,14 @@ def rated_of(
     used: Flags,
     seed: int,
     items: NDArray[Any] | None = None,
-    kind_of: Any = Rated,
-    **more: Any,
-) -> Any:
+) -> Rated:
     """The segments where bool[N] `used` is true, of arrays of N; labels of clusters and items.
 
-    seed: of folds, which are dealt among the same segments. items: each segment its own if None. kind_of: a class of
-    `Rated`, and more: its further fields.
+    seed: of folds, which are dealt among the same segments. items: each segment its own if None.
     """
     clusters_of_used = codes(clusters[used])
     items = np.arange(len(base)) if items is None else items
-    return kind_of(
+    return Rated(
         base=base[used],
         human=human[used],
         log_words=log_words[used],
@@ -81,7 +94,6 @@ def rated_of(
         nuisance=nuisance.take(np.flatnonzero(used)),
         fold_of=folds_of(kind, base[used], human[used], clusters_of_used, seed),
         used=used,
-        **more,
     )
 
 
@@ -171,60 +183,6 @@ def folds_of(kind: Coefficient, base: Floats, human: Floats, unit: Ints, seed: i
     return dealt(unit, FOLDS, generator)
 
 
-def free_of_each(clusters: Sequence[Sequence[str]]) -> list[dict[int, Flags]]:
-    """For each of L language pairs the others by number: bool[N] which of their segments are in none of its clusters.
-
-    clusters: N labels of each language pair.
-    """
-    labels = [np.asarray(names, dtype=np.str_) for names in clusters]
-    free: list[dict[int, Flags]] = []
-    for names in clusters:
-        # Each name once: `isin` sorts what it looks for.
-        known = list(set(names))
-        place = len(free)
-        free.append({other: ~np.isin(labels[other], known) for other in range(len(labels)) if other != place})
-    return free
-
-
-def chosen(kind: Kind, fit: Fit, selection: Sequence[tuple[Rated, Floats, Flags]]) -> Fitted:
-    """What is best on some segments of language pairs, which count the same.
-
-    selection: each with its features float64[n, k], and bool[n] which of its segments choose. Pairs on which the
-    correlation of the metric is undefined have no say.
-    """
-    parts = []
-    for rated, features, rows in selection:
-        base = rated.base[rows]
-        human = rated.human[rows]
-        clusters = rated.clusters[rows]
-        # Features are large: no copy where all choose.
-        columns = features if rows.all() else features[rows]
-        part = Part(base, columns, human, clusters)
-        if part.decides and np.ptp(part.base) > 0:
-            parts.append(part)
-    return fit(kind, parts)
-
-
-def cross_fitted(kind: Kind, fit: Fit, rated: Rated, features: Floats) -> Floats:
-    """float64[n] each segment with what is best on the folds it is not in; NaN with one fold.
-
-    Scores of a fold are brought to the mean and spread of the metric alone, so that folds are comparable.
-    """
-    scores = np.full(len(rated.base), np.nan)
-    n_folds = number_of(rated.fold_of)
-    # One fold stands for none: nothing is cross-fitted there.
-    if n_folds < 2:
-        return scores
-    for fold in range(n_folds):
-        inside = rated.fold_of == fold
-        fitted = chosen(kind, fit, [(rated, features, ~inside)])
-        boosted = fitted.scores(rated.base, features)
-        # The scale is that of all segments: a fold alone may have another mean and spread.
-        scaled = to_scale(boosted, rated.base)
-        scores[inside] = scaled[inside]
-    return scores
-
-
 def reassignments(n_words: Ints, clusters: Ints, draws: int, seed: int) -> tuple[Ints, ...]:
     """int64[n] for each draw, which of n judged segments each gets its attributions from (`nuisance.donors`).
 
@@ -239,3 +197,200 @@ def reassignments(n_words: Ints, clusters: Ints, draws: int, seed: int) -> tuple
         generator = np.random.default_rng([seed, seed_of_content, REASSIGNED_PLACE, draw])
         drawn.append(donors(n_words, clusters, generator))
     return tuple(drawn)
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """The segments of a setting that some boosts can be made on, with these boosts.
+
+    rated: the n segments, of the setting's N; features: float64[n, k] of each boost; declared: float64[n] scores of the
+    grid's own boost at the points that it declares, by both: they are not chosen again.
+    donors: int64[n] for each draw, which segment each gets its attributions from, none where a segment has no other
+    cluster to get them from; choosing: for each member that chooses for this one, by its number, bool[n] which of its
+    segments do.
+    held_out: float64[n] scores that others chose, by boost and point, filled as they become known.
+    """
+
+    setting: Finished
+    rated: Rated
+    features: Mapping[str, Floats]
+    declared: Mapping[tuple[str, str], Floats]
+    donors: tuple[Ints, ...]
+    choosing: Mapping[int, Flags] = field(default_factory=dict)
+    held_out: HeldOutScores = field(default_factory=dict)
+
+    def reassigned(self, name: str, boost: Boost) -> list[Floats]:
+        """The features of a boost with the attributions of other segments, of each draw."""
+        if name not in self.features:
+            return []
+        features = self.features[name]
+        # Columns that are no attributions, such as lengths, stay with their segment.
+        attributed = np.array(boost.of_attributions())
+        return [np.where(attributed, features[donor], features) for donor in self.donors]
+
+
+def judged_by(kind: Kind, member: Member, gold: str, fold_seed: int) -> tuple[Rated, Flags]:
+    """The judged segments of a setting with another human score, and bool[n] which of them it rates.
+
+    Folds are dealt anew among these. With the primary human score, or "", the segments are as they are.
+    """
+    judgements = member.setting.segments.judgements
+    rated = member.rated
+    human = judgements.scores[gold or judgements.primary][rated.used]
+    rows = np.isfinite(human)
+    if gold in ("", judgements.primary):
+        return rated, rows
+    arrays = (rated.base, human, rated.log_words, rated.clusters, rated.nuisance)
+    by_gold = rated_of(kind, *arrays, rows, fold_seed, rated.items)
+    # Clusters keep their codes, which other language pairs share.
+    return replace(by_gold, clusters=rated.clusters[rows]), rows
+
+
+def is_of_grid(boost: Boost | None, spec: GridSpec) -> bool:
+    """Whether a boost is the one whose points a grid declares."""
+    if not isinstance(boost, PowerMeanGrid) or boost.shift != "paper":
+        return False
+    return replace(boost.spec, correlation=spec.correlation) == spec
+
+
+def compute_features(setting: Finished, boosts: Boosts) -> tuple[dict[str, Floats], dict[str, str]]:
+    """float64[N, k] features of each boost that can be made in a setting, and why others cannot; by name.
+
+    None for a metric alone. Raises DataError where a boost cannot be made of the attributions at all.
+    """
+    features: dict[str, Floats] = {}
+    lacking: dict[str, str] = {}
+    if setting.explainer is None:
+        return features, lacking
+    is_rated = judged_segments(setting)
+    scores = setting.scores
+    for name, boost in boosts.items():
+        reason = _differs(boost, setting)
+        if reason:
+            lacking[name] = reason
+            continue
+        columns = boost.features(scores.ground_truth, scores.hypothesis)
+        if judged_segments(setting, columns).any():
+            features[name] = columns
+        else:
+            lacking[name] = _lacks_side(name, boost, setting) if is_rated.any() else "no segment is rated"
+    return features, lacking
+
+
+def judged_segments(setting: Finished, features: Floats | None = None) -> Flags:
+    """bool[N] which segments people and the metric score, and which have all features of a boost, if any are given."""
+    is_rated = np.isfinite(setting.segments.human_scores) & np.isfinite(setting.scores.base_scores)
+    if features is None:
+        return is_rated
+    return np.asarray(is_rated & np.isfinite(features).all(axis=1))
+
+
+def boosts_by_segments(
+    boosts: Boosts, settings: Sequence[Finished], features: Sequence[Mapping[str, Floats]]
+) -> list[dict[str, Boost]]:
+    """The boosts that some setting can make, those together that are judged on the same segments of every setting.
+
+    One group of no boosts if none can be made: placebos are judged without them. features: of each setting.
+    """
+    groups: dict[tuple[bytes, ...], dict[str, Boost]] = {}
+    for name, boost in boosts.items():
+        columns = [of_setting.get(name) for of_setting in features]
+        if all(columns_of_setting is None for columns_of_setting in columns):
+            continue
+        segments = tuple(is_judged.tobytes() for is_judged in map(judged_segments, settings, columns))
+        groups.setdefault(segments, {})[name] = boost
+    return list(groups.values()) or [{}]
+
+
+def member_of(
+    setting: Finished,
+    features: Mapping[str, Floats],
+    boosts: Boosts,
+    spec: GridSpec,
+    *,
+    fold_seed: int,
+    draws: int,
+    seed: int,
+) -> Member:
+    """The segments of a setting that some boosts are judged on, before others choose for it (`choose.linked`).
+
+    features: float64[N, k] of the boosts that can be made, all on the same segments. spec: of the grid, whose
+    correlation is used. fold_seed: of its folds; draws, seed: of reassigned attributions.
+    """
+    kind = spec.correlation
+    labels = np.asarray(setting.clusters, dtype=np.str_)
+    used = judged_segments(setting, next(iter(features.values()), None))
+    features_of_used = {}
+    declared = {}
+    for name, columns in features.items():
+        columns = columns if used.all() else columns[used]
+        # As in the grid, rounding creates no order.
+        features_of_used[name] = columns if kind == "pearson" else without_rounding(columns)
+        if not is_of_grid(boosts[name], spec):
+            continue
+        for point, scores in setting.boosted.items():
+            if np.isfinite(scores[used]).all():
+                declared[name, point] = scores[used]
+    donors_of_draws: tuple[Ints, ...] = ()
+    if features and draws:
+        attributed = words_of(spec.side, setting.scores.ground_truth, setting.scores.hypothesis)
+        donors_of_draws = reassignments(attributed.lengths[used], codes(labels[used]), draws, seed)
+        # In one cluster no segment has another one to get attributions from.
+        if any((donor == NO_DONOR).any() for donor in donors_of_draws):
+            donors_of_draws = ()
+    return Member(setting, _rated(kind, setting, used, fold_seed), features_of_used, declared, donors_of_draws)
+
+
+def _rated(kind: Kind, setting: Finished, used: Flags, fold_seed: int) -> Rated:
+    """The used segments of a setting, bool[N], with what is controlled for."""
+    segments = setting.segments
+    labels = np.asarray(setting.clusters, dtype=np.str_)
+    log_words = log_words_of(*[setting.word_counts(role) for role in setting.worded])
+    unread = [role for role in ROLES if role not in setting.worded and segments.has(role)]
+    nuisance = nuisance_of(
+        base=setting.scores.base_scores,
+        log_words=log_words,
+        texts=[setting.words_of(role) for role in setting.worded],
+        unread=[setting.segment_words(role) for role in unread],
+        groups=list(segments.groups.values()),
+        clusters=labels,
+        strata=strata_of(segments.segments, labels, used),
+    )
+    items = np.array([segment.id for segment in segments.segments])
+    arrays = (setting.scores.base_scores, segments.human_scores, log_words, labels, nuisance)
+    return rated_of(kind, *arrays, used, fold_seed, items)
+
+
+def _lacks_side(name: str, boost: Boost, setting: Finished) -> str:
+    """Why no segment has the attributions that a boost reads, with a boost that reads the side which is known."""
+    has_hypothesis = len(setting.scores.hypothesis.values) > 0
+    has_truth = len(setting.scores.ground_truth.values) > 0
+    if has_hypothesis == has_truth:
+        return f"no rated segment has finite attributions of every side that boost={name} reads"
+    lacking, side = ("ground truth", "hypothesis") if has_hypothesis else ("hypothesis", "ground_truth")
+    way_out = f"boost.{name}.side={side}"
+    if not isinstance(boost, FeatureMix):
+        way_out = f"boost=[mean] boost.mean.side={side}"
+    return (
+        f"boost={name} reads attributions of the {lacking}, and explainer={setting.explainer_name} gives none. "
+        f"Choose: {way_out}"
+    )
+
+
+def _differs(boost: Boost, setting: Finished) -> str:
+    """Why a recipe is not for this setting; "" where it is, and for other boosts."""
+    if not isinstance(boost, Fixed):
+        return ""
+    assert setting.explainer is not None
+    recipe = boost.known
+    dataset = setting.segments.dataset
+    # It would be judged where it was chosen.
+    if any(part.dataset == dataset for part in recipe.chosen_on):
+        return f"the recipe was chosen on {dataset}; give your data another name if they are others"
+    try:
+        metric = Identity.of("metric", setting.metric_name, setting.metric, setting.metric.signature)
+        explainer = Identity.of("explainer", setting.explainer_name, setting.explainer, setting.explainer.signature)
+        recipe.check(metric, explainer)
+    except ConfigError as error:
+        return str(error)
+    return ""

@@ -18,7 +18,7 @@ from bmx_grid.evaluations.base import BASE, MOST_RESAMPLES, NOTHING, Estimate, E
 from bmx_grid.evaluations.level_rows import CorrelationRow, SystemRow, ThresholdRow
 from bmx_grid.evaluations.segment_level import CORRELATIONS, segment_correlations
 from bmx_grid.measures.agreement import spa
-from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, interval, seeded_draws
+from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, interval, number_of, seeded_draws
 from bmx_grid.measures.systems import (
     FEWEST_SYSTEMS,
     Statistic,
@@ -56,70 +56,55 @@ class SystemLevel:
         wanted: Sequence[Statistic] = OF_SYSTEMS,
     ) -> None:
         judgements = setting.segments.judgements
-        segment_codes = setting.codes
         self.point = point
         self.human_name = human_name
-        self.names = segment_codes.names
-        self._codes = segment_codes
+        self.direction = setting.direction
+        self._codes = setting.codes
+        self.names = self._codes.names
         self._drawn = drawn
         self._wanted = wanted
-        self._published = list[Weighted]()
         scores = setting.points[point]
         human = judgements.scores[human_name]
         self._of_segments = scores, human
         published = judgements.systems.get(human_name)
+        self._people_scored_systems = published is not None
+        # Other points have no scores of systems of their own: they are mixtures of segment scores.
         system_file = setting.scores.systems if point == BASE else {}
-        has_scores = bool(np.isfinite(scores).any())
-        systems_only = bool(system_file) and not has_scores
-        # Where people scored whole systems, no segment needs a rating of its own.
-        rated = np.isfinite(human) | (published is not None)
-        scored = np.isfinite(scores) | systems_only
-        self._used = segment_codes.named & rated & scored
-        clusters = codes(segment_codes.clusters[self._used])
-        systems = segment_codes.systems[self._used]
-        self.n_clusters = len(np.unique(clusters))
-        self.n_segments = np.bincount(systems, minlength=len(self.names))
-
-        sizes = (len(self.names), self.n_clusters)
-
-        def over(terms: Floats, combine: Callable[[Floats], Floats]) -> Weighted:
-            return system_scores(terms[self._used], combine, systems, clusters, *sizes)
-
-        # Both are kept: the table of systems shows them beside each other.
-        self._means = over(by_mean(scores), mean)
-        self._corpus = None
-        # Other points have no statistics of their own: they are mixtures of segment scores.
         statistics = setting.scores.statistics if point == BASE else None
+        systems_only = bool(system_file) and not np.isfinite(scores).any()
+        # Where people scored whole systems, no segment needs a rating of its own.
+        rated = np.isfinite(human) | self._people_scored_systems
+        scored = np.isfinite(scores) | systems_only
+        self._used = self._codes.named & rated & scored
+        self._clusters = codes(self._codes.clusters[self._used])
+        self._systems = self._codes.systems[self._used]
+        self.n_clusters = number_of(self._clusters)
+        self.n_segments = np.bincount(self._systems, minlength=len(self.names))
+        # Both are kept: the table of systems shows them beside each other.
+        self._means = self._over(by_mean(scores), mean)
+        self._corpus = None
         if system_file:
-            self._corpus = self._fixed(system_file)
+            self._corpus = _same_always(self._codes.of_systems(system_file))
         elif statistics is not None:
-            self._corpus = over(statistics, functools.partial(combined, setting.metric))
-        as_people = system_score == "auto" and published is not None
+            self._corpus = self._over(statistics, functools.partial(combined, setting.metric))
+        as_people = system_score == "auto" and self._people_scored_systems
         self.kind = "mean"
         self._metric = self._means
         if self._corpus is not None and (systems_only or system_score == "corpus" or as_people):
             self.kind = "corpus"
             self._metric = self._corpus
+        self._is_drawn = not (system_file and self.kind == "corpus")
         if published is None:
-            self._human = over(by_mean(human), mean)
+            self._human = self._over(by_mean(human), mean)
         else:
-            self._human = self._fixed(published)
-        self.direction = setting.direction
+            self._human = _same_always(self._codes.of_systems(published))
         self.scores = self.direction * self._whole(self._metric)
         self.human = self._whole(self._human)
 
-    def _fixed(self, scores: Mapping[str, float]) -> Weighted:
-        """Published scores, the same in every resample."""
-        scores_of_systems = [scores.get(system, math.nan) for system in self.names]
-        row = np.array(scores_of_systems)
-
-        def weighted(weights: Floats) -> Floats:
-            n_resamples = weights.shape[1]
-            return np.tile(row, (n_resamples, 1))
-
-        # Remembered, as nothing of these can be drawn (`_ranked`).
-        self._published.append(weighted)
-        return weighted
+    def _over(self, terms: Floats, combine: Callable[[Floats], Floats]) -> Weighted:
+        """The scores of systems from float64[N, k] terms of segments."""
+        sizes = (len(self.names), self.n_clusters)
+        return system_scores(terms[self._used], combine, self._systems, self._clusters, *sizes)
 
     def _whole(self, scores: Weighted) -> Floats:
         """float64[S] the scores of all segments, each counted once."""
@@ -190,8 +175,7 @@ class SystemLevel:
     def drawn_from(self) -> tuple[Any, ...]:
         """Equal for two metrics whose resamples are of the same systems and clusters: then their samples are paired."""
         clusters = self._codes.clusters[self._used]
-        systems = self._codes.systems[self._used]
-        return repr(self.names), clusters.tobytes(), systems.tobytes()
+        return repr(self.names), clusters.tobytes(), self._systems.tobytes()
 
     def _soft(self, few: str) -> tuple[Estimate, str, str]:
         """Soft pairwise accuracy, from the segments that the systems share, with its interval and a note."""
@@ -249,8 +233,8 @@ class SystemLevel:
         """Rows of systems.parquet."""
         if not self._codes.named.any():
             return
-        by_metric = self._ranked(self._metric, self.direction)
-        by_people = self._ranked(self._human, 1.0)
+        by_metric = self._ranked(self._metric, self.direction, self._is_drawn)
+        by_people = self._ranked(self._human, 1.0, not self._people_scored_systems)
         means = self._whole(self._means)
         # A metric without a corpus score has its mean in both columns.
         corpus = means
@@ -280,15 +264,19 @@ class SystemLevel:
                 human_rank_cluster=human_rank_cluster,
             )
 
-    def _ranked(self, scores: Weighted, direction: float) -> Ints:
+    def _ranked(self, scores: Weighted, direction: float, is_drawn: bool) -> Ints:
         """Ranks of the systems; with ranges where their scores come from segments that can be drawn."""
         samples = np.empty((0, len(self.names)))
-        can_be_drawn = scores not in self._published and self.n_clusters >= FEWEST_CLUSTERS
-        if self._drawn["resamples"] and can_be_drawn:
+        if self._drawn["resamples"] and is_drawn and self.n_clusters >= FEWEST_CLUSTERS:
             drawn = seeded_draws(self.n_clusters, **self._drawn)
             samples = np.concatenate([direction * scores(weights) for weights in drawn])
         turned = direction * self._whole(scores)
         return rank_ranges(turned, samples)
+
+
+def _same_always(scores: Floats) -> Weighted:
+    """float64[S] published scores, the same in every resample."""
+    return lambda weights: np.tile(scores, (weights.shape[1], 1))
 
 
 def _quotient(odds: float, slope: float) -> float:

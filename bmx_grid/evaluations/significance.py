@@ -38,8 +38,7 @@ from bmx_grid.evaluations.compared_scores import (
     scores_at_level,
     swapped_unit,
 )
-from bmx_grid.evaluations.grid_options import OnGrid
-from bmx_grid.evaluations.grid_surface import sample_of
+from bmx_grid.evaluations.grid_surface import OnGrid, sample_of
 from bmx_grid.measures.agreement_tests import AgreementStatistic, Scores
 from bmx_grid.measures.correlation import Coefficient, correlate
 from bmx_grid.measures.correlations_of_resamples import Unit
@@ -173,7 +172,8 @@ class SignificanceEvaluation(OnGrid):
             for point, statistic in itertools.product(setting.boosted, self.statistics):
                 for level, placebo in itertools.product(levels_of(setting, statistic)[:1], placebos):
                     family = f"{level}: boost against placebo"
-                    result["tests"] += self._tests(setting, point, placebo, level, statistic, family)
+                    scores = compared_scores(setting, point, placebo, level, statistic)
+                    result["tests"] += self._tests(scores, setting, point, placebo, level, statistic, family)
         return results
 
     def _of_points(self, setting: Finished) -> Iterator[TestRow]:
@@ -183,7 +183,8 @@ class SignificanceEvaluation(OnGrid):
             family = f"{point} against base"
             for level in levels_of(setting, statistic)[:1]:
                 known = gain_at(setting, point, statistic, self.grid.correlation, **drawn)
-                yield from self._tests(setting, point, setting, level, statistic, family, known)
+                scores = compared_scores(setting, point, setting, level, statistic)
+                yield from self._tests(scores, setting, point, setting, level, statistic, family, known)
         if setting.explainer is None or self.grid.correlation != "pearson":
             return
         spec = self.grid.spec
@@ -206,6 +207,8 @@ class SignificanceEvaluation(OnGrid):
         self, settings: Sequence[Finished], results: Sequence[Result], level: str, statistic: ComparedBy
     ) -> None:
         """Add the tests of each metric of a language pair against those after it, and its rank; none without a test."""
+        # Once of each metric, whatever it is compared with.
+        scores = [scores_at_level(setting, BASE, level, statistic, turn=True) for setting in settings]
         p_of_pairs: dict[tuple[int, int], float] = {}
         is_placebo = [setting.metric.is_placebo for setting in settings]
         # Placebos last: of two metrics one of which is a placebo, the other one is compared with it.
@@ -215,7 +218,8 @@ class SignificanceEvaluation(OnGrid):
                 continue
             against = "placebo" if is_placebo[right] else "metric"
             family = f"{level}: metric against {against}"
-            tests = list(self._tests(settings[left], BASE, settings[right], level, statistic, family))
+            both = replace(scores[left], y=scores[right].x)
+            tests = list(self._tests(both, settings[left], BASE, settings[right], level, statistic, family))
             if math.isfinite(tests[0].difference.value):
                 results[left]["tests"] += tests
                 # Ranks go by a permutation test, where one was asked for.
@@ -223,7 +227,6 @@ class SignificanceEvaluation(OnGrid):
                 p_of_pairs[left, right] = decisive[0].p
         if not p_of_pairs:
             return
-        scores = [scores_at_level(setting, BASE, level, statistic, turn=True) for setting in settings]
         values = [_value(scores_of_metric, statistic) for scores_of_metric in scores]
         ranks = significance_ranks(values, p_of_pairs)
         for setting, result, of_metric, value, rank in zip(settings, results, scores, values, ranks, strict=True):
@@ -266,6 +269,7 @@ class SignificanceEvaluation(OnGrid):
 
     def _tests(
         self,
+        scores: Scores,
         setting: Finished,
         point: str,
         other: Finished,
@@ -276,9 +280,8 @@ class SignificanceEvaluation(OnGrid):
     ) -> Iterator[TestRow]:
         """Every test of a point against a metric. Of system scores `unit` is swapped, whatever is asked for.
 
-        known: the difference and its interval, where these are a gain that is estimated already.
+        scores: of both. known: the difference and its interval, where these are a gain that is estimated already.
         """
-        scores = compared_scores(setting, point, other, level, statistic)
         # Tests that swap the same unit share its resamples.
         by_unit: dict[tuple[Unit, bool], Comparison] = {}
         of_segments = level == "segment" or statistic in AGREEMENTS

@@ -6,35 +6,32 @@ A question asks for a table by its name and the class of its rows; what it does 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from bmx_grid.core.errors import DataError, DataMissingError, shown
 from bmx_grid.core.storage import check_regular
 from bmx_grid.core.wording import first_line, visible
-from bmx_grid.evaluations.base import COLUMN_KINDS, NAMES, ColumnKind, Estimate, SettingRow, columns_of, fields_of
+from bmx_grid.evaluations.base import NAMES, ColumnKind, SettingRow, columns_of
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-RowClass = TypeVar("RowClass")
 DTYPES: dict[ColumnKind, Any] = {"text": object, "number": np.float64, "count": np.int64, "flag": np.bool_}
 EDITED = "it is of another version, or was edited: run the sweep again (what was scored is kept)"
 
 
 class Tables(Mapping[str, "pd.DataFrame"]):
-    """The tables of a sweep by name, as frames, or as rows of a class; read when they are asked for.
+    """The tables of a sweep by name, as frames; read when they are asked for.
 
     sources: by name the file, the Arrow table or the frame.
     """
 
     def __init__(self, sources: Mapping[str, Path | pa.Table | pd.DataFrame]) -> None:
         self._sources = dict(sources)
-        self._rows: dict[tuple[str, type], list[Any]] = {}
         self._frames: dict[str, pd.DataFrame] = {}
         self._checked: dict[tuple[str, type], pd.DataFrame] = {}
 
@@ -55,32 +52,18 @@ class Tables(Mapping[str, "pd.DataFrame"]):
             self._frames[name] = as_frame(table, self._origin(name))
         return self._frames[name]
 
-    def rows(self, name: str, row: type[RowClass]) -> list[RowClass]:
-        """The rows of a table; none of one that is not there.
+    def checked(self, name: str, row: type) -> pd.DataFrame:
+        """A table with the columns of a class of rows; without rows if it is not there.
 
         Raises DataError naming the file and the column that does not hold what a field of `row` does, or the row that
         is there twice.
         """
-        if name not in self._sources:
-            return []
-        if (name, row) not in self._rows:
-            table = self._arrow(name)
-            self._rows[name, row] = rows_of(table, row, self._origin(name))
-        return self._rows[name, row]
-
-    def checked(self, name: str, row: type) -> pd.DataFrame:
-        """A table with the columns of a class of rows; without rows if it is not there. Raises DataError as `rows`."""
         import pandas as pd
 
+        if name not in self._sources:
+            return pd.DataFrame({column: pd.Series(dtype=DTYPES[kind]) for column, kind in kinds_of(row).items()})
         if (name, row) not in self._checked:
-            kinds = kinds_of(row)
-            cells: Mapping[str, Sequence[Any]] = dict.fromkeys(kinds, ())
-            if name in self._sources:
-                cells = checked_columns(self._arrow(name), row, self._origin(name))
-            columns = {}
-            for column, kind in kinds.items():
-                columns[column] = pd.Series(cells[column], dtype=DTYPES[kind])
-            self._checked[name, row] = pd.DataFrame(columns)
+            self._checked[name, row] = checked_frame(self._arrow(name), row, self._origin(name))
         return self._checked[name, row]
 
     def _origin(self, name: str) -> str:
@@ -100,26 +83,13 @@ class Tables(Mapping[str, "pd.DataFrame"]):
         return pa.Table.from_pandas(source, preserve_index=False)
 
 
-def rows_of(table: pa.Table, row: type[RowClass], origin: str) -> list[RowClass]:
-    """The rows of a table as objects of their class. Raises DataError as `Tables.rows`."""
+def checked_frame(table: pa.Table, row: type, origin: str) -> pd.DataFrame:
+    """The columns that a class of rows has. Raises DataError as `Tables.checked`."""
+    import pandas as pd
+
     cells = checked_columns(table, row, origin)
-    columns_of_field = fields_of(row)
-    values_by_field: dict[str, Sequence[Any]] = {}
-    for field in fields(cast(Any, row)):
-        name = field.name
-        # The names of the setting are no fields with columns of their own.
-        hint, columns = columns_of_field.get(name, (str, (name,)))
-        parts = [cells[column] for column in columns]
-        if hint in COLUMN_KINDS:
-            (values_by_field[name],) = parts
-        else:
-            values_by_field[name] = list(map(Estimate, *parts))
-    rows = []
-    for values in zip(*values_by_field.values(), strict=True):
-        # By keyword: the names of a setting, and all fields of some classes, are given in no other way.
-        by_field = dict(zip(values_by_field, values, strict=True))
-        rows.append(row(**by_field))
-    return rows
+    kinds = kinds_of(row)
+    return pd.DataFrame({name: pd.Series(values, dtype=DTYPES[kinds[name]]) for name, values in cells.items()})
 
 
 def kinds_of(row: type) -> dict[str, ColumnKind]:
@@ -130,7 +100,7 @@ def kinds_of(row: type) -> dict[str, ColumnKind]:
 
 
 def checked_columns(table: pa.Table, row: type, origin: str) -> dict[str, list[Any]]:
-    """The values of the columns that a class of rows has, by name. Raises DataError as `Tables.rows`."""
+    """The values of the columns that a class of rows has, by name. Raises DataError as `Tables.checked`."""
     kinds = kinds_of(row)
     check_columns(table, kinds, origin)
     cells = {}

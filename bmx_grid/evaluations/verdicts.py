@@ -15,7 +15,7 @@ import numpy as np
 
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import counted, p_in_words
-from bmx_grid.evaluations.base import NOTHING, Estimate, SettingRow
+from bmx_grid.evaluations.base import NOTHING, Estimate, Finished, SettingRow
 from bmx_grid.evaluations.boost_evidence import (
     ALL,
     COMBINED,
@@ -24,17 +24,18 @@ from bmx_grid.evaluations.boost_evidence import (
     ELSEWHERE,
     FIXED,
     LENGTH,
+    METRIC,
     METRICS,
     OTHER_DATASETS,
     PUBLISHED,
     SCORE_AND_TEXT,
     BoostRow,
+    Key,
     contrasts,
     lines_of,
     original_of,
 )
-from bmx_grid.evaluations.gain_estimates import METRIC, Key
-from bmx_grid.evaluations.held_out import Rated
+from bmx_grid.evaluations.held_out import Rated, has_groups
 from bmx_grid.measures.correlation import TIE, Coefficient
 from bmx_grid.measures.multiple_tests import holm
 from bmx_grid.measures.resampling import CONFIDENCE, interval_kind
@@ -97,7 +98,8 @@ class Verdict(SettingRow):
     the sweep as well, which are `metrics`. named: of systems, documents, raters and domains what the data name.
     length_gain, curve_gain, combined_gain: of what stands beside the boosts; reassigned_gain: the mean of boosts made
     of the attributions of other segments, if any were asked for. best_gain: of what is chosen on the segments it is
-    judged on. p_gain_holm, p_partial_holm: two-sided, corrected for the `tried` verdicts of a family. Estimates are NaN
+    judged on. p_gain_holm, p_partial_holm: two-sided, corrected for the `tried` verdicts of a family. baseline: the
+    correlation of the metric alone on the same segments, so that the boosted one is baseline + gain. Estimates are NaN
     where not known.
     """
 
@@ -128,6 +130,7 @@ class Verdict(SettingRow):
     n: int = 0
     clusters: int = 0
     human: str = ""
+    baseline: float = math.nan
 
     @property
     def label(self) -> str:
@@ -292,6 +295,7 @@ def _evidence(gain: BoostRow, beside: str, by_key: Mapping[Key, BoostRow]) -> Ve
         n=gain.n,
         clusters=gain.clusters,
         human=gain.human,
+        baseline=gain.baseline,
     )
 
 
@@ -315,3 +319,34 @@ def evidence_on(kind: Coefficient, rated: Rated, scores: Floats, resamples: int,
     lines = lines_of(nameless, rated, gains, resamples, seed)
     (evidence,) = asked(lines, [""])
     return evidence
+
+
+def told(row: Verdict, settings: Sequence[Finished], best: Sequence[Mapping[str, float]]) -> Verdict:
+    """The evidence with what stands beside it: the named levels, other metrics, and the gain in-sample.
+
+    named: of systems, raters, domains and documents, what all data behind the verdict name, and it controls for.
+    best: of each setting what each boost gains on the segments it is chosen on; none where another human score judges
+    than the one that chooses.
+    """
+    primary = settings[0].segments.judgements.primary
+    levels = []
+    gains = []
+    metrics: set[str] = set()
+    for setting, best_of_setting in zip(settings, best, strict=True):
+        metrics.update(setting.others)
+        dataset, language_pair = setting.pair
+        if row.dataset not in (ALL, dataset) or row.language_pair not in (ALL, language_pair):
+            continue
+        documents = [segment.document or f"\0{number}" for number, segment in enumerate(setting.segments.segments)]
+        groups = {**setting.segments.groups, "document": np.array(documents)}
+        levels.append({kind for kind, names in groups.items() if has_groups(names)})
+        if row.human in ("", primary) and row.boost in best_of_setting:
+            gains.append(best_of_setting[row.boost])
+    return replace(
+        row,
+        named=", ".join(sorted(set.intersection(*levels))),
+        # Metrics are named only where a gain over them is known.
+        metrics=", ".join(sorted(metrics)) if math.isfinite(row.over_metrics.value) else "",
+        # NumPy warns of the mean of nothing.
+        best_gain=float(np.mean(gains)) if gains else math.nan,
+    )

@@ -20,14 +20,12 @@ from bmx_grid.core.wording import counted
 from bmx_grid.datasets.file_source import FileSource, ImportedFile
 from bmx_grid.datasets.imported_files import ROLE_OF_SIDE, WORD_ROLES, read_word_file
 from bmx_grid.datasets.mlqe_pe import read_sub_words, word_probabilities
-from bmx_grid.datasets.rated_spans import Ratings, ratings_of
-from bmx_grid.datasets.scores_of_files import file_rows
+from bmx_grid.datasets.rows_of_files import Ratings, file_rows, ratings_of
 from bmx_grid.datasets.span_files import read_spans, span_format
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.words.alignment import How, align, carry_scores
 from bmx_grid.words.attributions import AttributionSet
-from bmx_grid.words.perturbation import BLANK, Plan, Role
-from bmx_grid.words.perturbation import ROLES as TEXTS
+from bmx_grid.words.perturbation import BLANK, ROLES, Plan, Role
 from bmx_grid.words.tags import EOS, WEIGHTS, Rows, WordScores, shares_of_spans
 
 if TYPE_CHECKING:
@@ -77,8 +75,7 @@ class Imported(FileSource, Explainer):
         super().__post_init__()
         for severity, weight in self.weights.items():
             if severity not in WEIGHTS:
-                message = unknown("severity", severity, list(WEIGHTS))
-                raise ConfigError(f"{self.KEY}.weights: {message}")
+                raise ConfigError(f"{self.KEY}.weights: {unknown('severity', severity, WEIGHTS)}")
             if not 0 <= weight < np.inf:
                 raise ConfigError(f"{self.KEY}.weights.{severity} is {weight}; write a number of 0 or more.")
 
@@ -115,13 +112,12 @@ class Imported(FileSource, Explainer):
         """
         sides: dict[Role, _Side] = {}
         for name, path in self.paths(segments).items():
-            sides_of_file = self._read(path, ROLE_OF_SIDE.get(name), segments, words)
-            for role, side in sides_of_file.items():
+            for role, side in self._read(path, ROLE_OF_SIDE.get(name), segments, words).items():
                 if role in sides:
                     raise DataError(f"{path}: holds word scores of the {role}, and so does another file; name one.")
                 sides[role] = side
         # in one order, whatever that of the files: it is part of the digest
-        sides = {role: sides[role] for role in TEXTS if role in sides}
+        sides = {role: sides[role] for role in ROLES if role in sides}
         refused: dict[int, str] = {}
         for side in sides.values():
             refused |= side.refused
@@ -139,8 +135,7 @@ class Imported(FileSource, Explainer):
         paths = list(self.paths(segments).values())
         if len(paths) != 1 or not span_format(paths[0]):
             return None
-        spans = read_spans(paths[0])
-        return ratings_of(spans, segments, self)
+        return ratings_of(read_spans(paths[0]), segments, self)
 
     def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> NoReturn:
         raise ExplainError(
@@ -157,22 +152,22 @@ class Imported(FileSource, Explainer):
     def _read(self, path: Path, role: Role | None, segments: SegmentSet, words: PairWords) -> dict[Role, _Side]:
         """What a file says, by role. role: that the file is named for; None where it is named for none."""
         file_name = path.name.lower()
+        hypotheses = words.rows("hypothesis", segments.texts("hypothesis"))
         if file_name.endswith(".tar.gz"):
-            return {"hypothesis": self._from_sub_words(path, segments, _scored(segments, "hypothesis", words))}
+            return {"hypothesis": self._from_sub_words(path, segments, hypotheses)}
         if span_format(path):
             ratings = ratings_of(read_spans(path), segments, self)
-            return {"hypothesis": self._from_ratings(ratings, segments, _scored(segments, "hypothesis", words))}
+            return {"hypothesis": self._from_ratings(ratings, segments, hypotheses)}
         file = read_word_file(path, self)
         if "side" in file.rows:
-            roles_of_rows = set(file.rows.side)
-            roles = [name for name in TEXTS if name in roles_of_rows]
+            roles = [name for name in ROLES if (file.rows.side == name).any()]
         elif role is not None:
             roles = [role]
         else:
             roles = ["source" if file_name.startswith("source.") else "hypothesis"]
         sides = {}
         for name in roles:
-            sides[name] = self._from_words(file, name, segments, _scored(segments, name, words))
+            sides[name] = self._from_words(file, name, segments, words.rows(name, segments.texts(name)))
         return sides
 
     def _from_ratings(self, ratings: Ratings, segments: SegmentSet, scored: Rows) -> _Side:
@@ -249,12 +244,13 @@ class Imported(FileSource, Explainer):
         refused = dict.fromkeys(other_translations, "its sub-words in the file are those of another translation")
         attributed, attributed_logs = _with_values(scored, scored_logs, refused)
         tags = segments.judgements.tags.get("hypothesis")
-        if tags is None:
-            word_scores = WordScores(scored, self._from_logs(scored_logs), False)
-        else:
+        tagged = scored
+        tagged_logs = scored_logs
+        if tags is not None:
             # the published tags are of other words
-            tagged_logs, _ = word_probabilities(pieces, logs, tags.words, self.sub_words)
-            word_scores = WordScores(tags.words, self._from_logs(tagged_logs), False)
+            tagged = tags.words
+            tagged_logs, _ = word_probabilities(pieces, logs, tagged, self.sub_words)
+        word_scores = WordScores(tagged, self._from_logs(tagged_logs), False)
         return _Side(word_scores, attributed, self._from_logs(attributed_logs), refused)
 
     def _from_logs(self, logs: Ragged) -> Ragged:
@@ -275,11 +271,6 @@ class _Side(NamedTuple):
     attributed: Rows
     attributions: Ragged
     refused: dict[int, str]
-
-
-def _scored(segments: SegmentSet, role: Role, words: PairWords) -> Rows:
-    """The words of the texts of a role as they are scored."""
-    return tuple(words.words(role, text) for text in segments.texts(role))
 
 
 def _without_blanks(words: Sequence[str]) -> tuple[str, ...]:
@@ -367,9 +358,7 @@ def _carried(
 def _warn_of_lost(path: Path, lost: Sequence[tuple[int, str]], segments: SegmentSet) -> None:
     """Say which words were left out. lost: row of the segment, and word."""
     n_segments = len({row for row, _ in lost})
-    named = []
-    for row, word in lost[:MOST_NAMED]:
-        named.append(f"{word!r} of '{segments.segments[row].name}'")
+    named = [f"{word!r} of '{segments.segments[row].name}'" for row, word in lost[:MOST_NAMED]]
     if len(lost) > MOST_NAMED:
         named.append("…")
     warnings.warn(

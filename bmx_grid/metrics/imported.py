@@ -14,7 +14,7 @@ from bmx_grid.core.errors import ConfigError, DataError, DataMissingError
 from bmx_grid.core.identity import identity
 from bmx_grid.datasets.file_source import FileSource
 from bmx_grid.datasets.imported_files import SCORE_ROLES, read_score_file
-from bmx_grid.datasets.scores_of_files import file_rows, file_system_scores
+from bmx_grid.datasets.rows_of_files import file_rows, file_system_scores
 from bmx_grid.metrics.base import Metric, scores_digest
 from bmx_grid.words.attributions import AttributionSet
 from bmx_grid.words.perturbation import Item, Role

@@ -13,8 +13,7 @@ from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.metrics.base import pairs_of
 from bmx_grid.metrics.encoders import NeuralMetric, Pair
-from bmx_grid.models.causal import log_likelihoods
-from bmx_grid.models.encoding import TokenIds, lengths_of, token_ids, tokenize
+from bmx_grid.models.encoding import TokenIds, lengths_of, log_likelihoods, token_ids, tokenize
 from bmx_grid.models.loading import LoadedModel, ModelKind
 from bmx_grid.words.perturbation import Item
 

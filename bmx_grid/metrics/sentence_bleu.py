@@ -7,15 +7,15 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.core.errors import ConfigError, UnavailableError
-from bmx_grid.core.identity import identity
+from bmx_grid.core.identity import file_digest, identity
 from bmx_grid.core.ragged import Flags, Floats
-from bmx_grid.metrics._flores import FLORES, check_flores_model, content_of_model
 from bmx_grid.metrics._ngrams import NgramTrie, count_ngrams, ngrams_of, with_lengths
 from bmx_grid.metrics._sides import (
     Indices,
@@ -31,6 +31,7 @@ from bmx_grid.words.perturbation import Item, Request
 
 Bits = NDArray[np.uint64]
 
+FLORES = ("flores101", "flores200")  # tokenizers of spBLEU, whose sub-word models are files in sacreBLEU's folder
 _ORDERS = 4
 _SMOOTH_VALUES = {"add-k": 1.0, "floor": 0.1}
 _LOG_OF_ZERO = -9999999999.0  # sacrebleu.utils.my_log
@@ -209,6 +210,40 @@ def _each(function: Callable[[Any], float], values: Iterable[Any], count: int) -
 def _each_distinct(function: Callable[[float], float], values: Floats) -> Floats:
     distinct, place = np.unique(values, return_inverse=True)
     return _each(function, distinct.tolist(), len(distinct))[place]
+
+
+def _model_of(name: str) -> tuple[Path, str]:
+    """The file of a sub-word model, in sacreBLEU's folder, and the address that sacreBLEU has it from."""
+    from sacrebleu import utils
+    from sacrebleu.tokenizers.tokenizer_spm import SPM_MODELS
+
+    address = SPM_MODELS[name]["url"]
+    return Path(utils.SACREBLEU_DIR) / "models" / address.rpartition("/")[2], address
+
+
+def content_of_model(name: str) -> str | None:
+    """16 digits of the SHA-256 of a sub-word model; None without its file."""
+    file, _ = _model_of(name)
+    if not file.is_file():
+        return None
+    return file_digest(file)[:16]
+
+
+def check_flores_model(name: str) -> None:
+    """Raise UnavailableError without a sub-word model: sacreBLEU itself would download it in the midst of a sweep."""
+    from sentencepiece import SentencePieceProcessor
+
+    file, address = _model_of(name)
+    if not file.is_file():
+        raise UnavailableError(
+            f"sacreBLEU's tokenizer '{name}' needs its sub-word model, and {file} is not there. Download it: "
+            f"curl --create-dirs -L -o {file} {address} (SACREBLEU=FOLDER in the environment names another folder), or "
+            "choose another tokenizer (tokenize=13a)."
+        )
+    try:
+        SentencePieceProcessor(model_file=str(file))
+    except (RuntimeError, OSError) as error:
+        raise UnavailableError(f"{file}: cannot be read as a model of sentencepiece; download it again.") from error
 
 
 @functools.cache

@@ -18,8 +18,7 @@ from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.metrics.base import pairs_of
 from bmx_grid.metrics.encoders import NeuralMetric, TokenVectors, for_token_pairs
-from bmx_grid.models.causal import log_likelihoods
-from bmx_grid.models.encoding import lengths_of, tokenize
+from bmx_grid.models.encoding import lengths_of, log_likelihoods, tokenize
 from bmx_grid.models.files import check_model, model_identity
 from bmx_grid.models.loading import LoadedModel, load_model
 from bmx_grid.models.model_cards import model_languages

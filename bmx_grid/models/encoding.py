@@ -1,4 +1,4 @@
-"""Texts through an encoder: tokens, batches filled by a budget of padded tokens, hidden states; what was truncated."""
+"""Texts through a model: tokens, batches filled by a budget of padded tokens, hidden states, likelihoods of tokens."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.core.ragged import Flags, Ints
+from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.models.loading import LoadedModel
 
 TokenIds = list[NDArray[np.int32]]
 CPU_BATCH_TOKENS = 2_048  # on a CPU larger batches are slower: their activations exceed the cache
 GPU_BATCH_TOKENS = 32_768
+_LOGITS = 8  # a token's logits are that many times larger than its hidden states, or more
 _TEXTS_AT_ONCE = 256  # through the tokenizer, whose own records are many times larger than the ids
 
 
@@ -155,6 +156,40 @@ def hidden_states(loaded: LoadedModel, ids: Sequence[Sequence[int]] | TokenIds) 
     with torch.inference_mode(), products(loaded):
         output = loaded.network(input_ids=tokens, attention_mask=there.long()).last_hidden_state
     return output.float(), there
+
+
+def log_likelihoods(loaded: LoadedModel, ids: TokenIds, first: Ints, batch_tokens: int | None) -> Floats:
+    """float64[n]: for each text the sum of log P(token | tokens before it), natural logarithms, from one token on.
+
+    first: int64[n] positions of the first tokens that count, 1 or more, since nothing is before a text's first token.
+    A text without a token there sums to 0.
+    """
+    import torch
+
+    sums = np.zeros(len(ids))
+    lengths = lengths_of(ids)
+    scored = np.flatnonzero(lengths > first)
+
+    def score(batch: Ints) -> None:
+        """Write the sums of a batch, positions in `scored`, to `sums`."""
+        rows = scored[batch]
+        # Any token fills up: none of those counts.
+        tokens, is_token = tensors(loaded, [ids[row] for row in rows], fill=0)
+        with torch.inference_mode(), products(loaded):
+            # the logits at a token are of the next one: those of the last token are of none
+            logits = loaded.network(input_ids=tokens, attention_mask=is_token.long()).logits[:, :-1].float()
+        next_tokens = tokens[:, 1:, None]
+        logits_of_next = logits.gather(2, next_tokens)[:, :, 0]
+        likely = logits_of_next - logits.logsumexp(dim=2)
+        starts = torch.from_numpy(first[rows]).to(loaded.device)
+        positions = torch.arange(1, tokens.shape[1], device=loaded.device)
+        is_counted = is_token[:, 1:] & (positions >= starts[:, None])
+        sums_of_batch = (likely.double() * is_counted).sum(dim=1)
+        sums[rows] = sums_of_batch.cpu().numpy()
+
+    budget = max(token_budget(loaded, batch_tokens) // _LOGITS, 1)
+    in_batches(score, lengths[scored], loaded, budget)
+    return sums
 
 
 class HeldStates:

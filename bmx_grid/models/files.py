@@ -48,7 +48,7 @@ def check_casing(model: str, revision: str | None, model_type: object) -> None:
     cased model without its tokenizer_config.json would silently give other scores.
     """
     path = find_file(model, revision, "tokenizer_config.json")
-    settings = {} if path is None else read_object(model, path)
+    settings = read_object(model, path)
     if "do_lower_case" in settings or settings.get("tokenizer_class") in KEEP_CASE:
         return
     if model_type in LOWER_CASED_BY_DEFAULT:
@@ -59,8 +59,10 @@ def check_casing(model: str, revision: str | None, model_type: object) -> None:
         )
 
 
-def read_object(model: str, path: Path) -> dict[str, Any]:
-    """The JSON object in a file of a model. Raises UnavailableError for anything else."""
+def read_object(model: str, path: Path | None) -> dict[str, Any]:
+    """The JSON object in a file of a model, {} without the file. Raises UnavailableError for anything else."""
+    if path is None:
+        return {}
     try:
         content = read_json(path)
     except (OSError, ValueError) as error:
@@ -171,11 +173,8 @@ def content_digest(folder: Path) -> str | None:
             # those directly in the folder are there already
             if path.parent != folder and path.is_file():
                 files.append(path)
-    parts = []
-    for path in files:
-        # by their paths within the folder, so that a copy elsewhere is the same model
-        name = path.relative_to(folder).as_posix()
-        parts.append((name, file_digest(path)))
+    # by their paths within the folder, so that a copy elsewhere is the same model
+    parts = [(path.relative_to(folder).as_posix(), file_digest(path)) for path in files]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
@@ -189,10 +188,10 @@ def check_files(model: str, revision: str | None) -> None:
     if index is not None:
         _indexed(model, index)
     config = find_file(model, revision, "config.json")
-    settings = {} if config is None else read_object(model, config)
-    for path in (config, find_file(model, revision, "tokenizer_config.json")):
-        if path is not None:
-            check_limits(model, path, read_object(model, path))
+    settings = read_object(model, config)
+    check_limits(model, config, settings)
+    tokenizer_config = find_file(model, revision, "tokenizer_config.json")
+    check_limits(model, tokenizer_config, read_object(model, tokenizer_config))
     for key, value in settings.items():
         if "layer" in key and isinstance(value, int | float) and value > MOST_LAYERS:
             raise UnavailableError(
@@ -264,8 +263,7 @@ def check_model(model: str, revision: str | None = None, layers: int | None = No
         first_names = ", ".join(_PARTS[part][0] for part in lacking)
         raise UnavailableError(absent(model, revision, f"{first_names}: not in the cache, and {why}"))
     check_files(model, revision)
-    config = find_file(model, revision, "config.json")
-    settings = {} if config is None else read_object(model, config)
+    settings = read_object(model, find_file(model, revision, "config.json"))
     _check_layers(model, layers, settings)
     tokenizer_config = find_file(model, revision, "tokenizer_config.json")
     # where it is missing the hub may have it: then the casing is checked when the model is loaded

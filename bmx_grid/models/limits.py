@@ -19,7 +19,7 @@ NO_LIMIT = 2**31 - 1  # tokens; tokenizers cannot count the 1e30 that transforme
 _LEAST = 4  # tokens: a text with begin and end, of two tokens
 
 
-def check_limits(model: str, path: Path, settings: Mapping[str, Any]) -> None:
+def check_limits(model: str, path: Path | None, settings: Mapping[str, Any]) -> None:
     """Raise UnavailableError for a limit in a model's config.json or tokenizer_config.json that cannot be one."""
     for key in (*LIMIT_KEYS, OF_TOKENIZER):
         value = settings.get(key)

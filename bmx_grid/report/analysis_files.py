@@ -8,26 +8,27 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bmx_grid.analysis import answers, correlations, headline
+from bmx_grid.analysis import answers, headline, metrics_and_people
 from bmx_grid.analysis.base import FACTORS, NO_SETTINGS, SettingKey, Table
 from bmx_grid.analysis.examples import Example, choose_examples
+from bmx_grid.analysis.factors import fit_rows
 from bmx_grid.analysis.finished import AnalysisOptions, Results
 from bmx_grid.analysis.load import of_results
 from bmx_grid.analysis.points import selection
 from bmx_grid.analysis.questions import Analysis, answerable
-from bmx_grid.analysis.regression import fit_rows
 from bmx_grid.core.errors import DataError
 from bmx_grid.core.wording import counted, setting_label
 from bmx_grid.evaluations.stored_tables import Tables
 from bmx_grid.report.canvas import Drawing, figure_file, save
-from bmx_grid.report.figures import boosts, declared_gains, metrics_and_people, setting_drawing
+from bmx_grid.report.figures import boosts, declared_gains, human_ceilings, setting_drawing
 from bmx_grid.report.html import write_metrics_report, write_report
 from bmx_grid.report.paper_figures import best_boxes, better_and_worse, gains_by, gains_of_all_points, ridge_bars
-from bmx_grid.report.table import as_text
-from bmx_grid.report.terminal_lines import MOST_ANSWERS, sentences, terminal_width, unit_of_gains
-from bmx_grid.sweep.output import TABLES, OutputFolder
-from bmx_grid.sweep.results import SettingResult, write_parquet
+from bmx_grid.report.table import as_text, sentences, terminal_width
+from bmx_grid.report.terminal_lines import MOST_ANSWERS, unit_of_gains
+from bmx_grid.sweep.folder import TABLES, OutputFolder
+from bmx_grid.sweep.judge import SettingResult
 from bmx_grid.sweep.settings import SweepPlan
+from bmx_grid.sweep.tables import write_parquet
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -93,7 +94,7 @@ def said(analysis: Analysis) -> str:
     # Of the questions about a grid the answer is the summary; what other packages ask it does not know.
     questions = analysis.further_questions if len(analysis.table) else analysis.questions
     tables = _brief_tables(analysis.tables_of(questions))
-    if analysis.ask(answers.compute).answers:
+    if analysis.ask(answers.compute)["answers"]:
         lines.append(unit_of_gains(analysis))
         return "\n\n".join([sentences(lines), *tables])
     # Of metrics alone the tables are the answer, and the lines remarks on it.
@@ -165,8 +166,11 @@ def write_analysis(
 
 def page_figures(analysis: Analysis) -> list[Drawing]:
     """The figures that the page of an analysis shows, that of the boosts first."""
-    metrics = analysis.ask(correlations.compute).correlations or ()
-    return [*boosts(analysis), *declared_gains(analysis), *metrics_and_people(metrics)]
+    drawings = [*boosts(analysis), *declared_gains(analysis)]
+    metrics = analysis.ask(metrics_and_people.compute)["correlations"]
+    if metrics is not None:
+        drawings += human_ceilings(metrics)
+    return drawings
 
 
 def further_figures(analysis: Analysis) -> list[Drawing]:

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bmx_grid.analysis.base import FACTORS, each_group, each_row, rows_by
-from bmx_grid.analysis.correlations import MetricRow
-from bmx_grid.analysis.declared_gains import declared
+from bmx_grid.analysis.base import FACTORS, PAIR, each_group, each_row
 from bmx_grid.analysis.gains import at_points
-from bmx_grid.analysis.points import chosen_points, in_sample_in_words
+from bmx_grid.analysis.metrics_and_people import PEOPLE
+from bmx_grid.analysis.points import chosen_points, declared, in_sample_in_words
 from bmx_grid.analysis.questions import Analysis
 from bmx_grid.analysis.verdict_rows import DECLARED, shown_verdicts
 from bmx_grid.core.wording import (
@@ -30,7 +29,7 @@ from bmx_grid.core.wording import (
     typeset,
     with_interval,
 )
-from bmx_grid.evaluations.base import NOTHING, Estimate
+from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.boost_evidence import PUBLISHED
 from bmx_grid.evaluations.verdicts import HELPS
 from bmx_grid.measures.correlation import NO_CHANGE
@@ -95,22 +94,19 @@ class Bar:
 def boosts(analysis: Analysis) -> Iterator[Drawing]:
     """All boosts, those of the metric with the largest gain first; none without a table of boosts."""
     shown = analysis.ask(shown_verdicts)
-    verdicts = list(each_row(shown[(shown["question"] == DECLARED) & np.isfinite(shown["gain"])]))
-    if not verdicts:
+    verdicts = shown[(shown["question"] == DECLARED) & np.isfinite(shown["gain"])]
+    if verdicts.empty:
         return
     # The rows of a metric stay together, in the order of what each metric can gain.
-    largest: dict[str, float] = {}
-    for row in verdicts:
-        known = largest.get(row.metric, -math.inf)
-        largest[row.metric] = max(row.gain, known)
-    verdicts.sort(key=lambda row: (-largest[row.metric], row.metric, -row.gain))
-    boosts_differ = len({row.boost for row in verdicts}) > 1
+    largest = verdicts.groupby("metric")["gain"].transform("max")
+    order = verdicts.assign(largest=largest).sort_values(["largest", "metric", "gain"], ascending=[False, True, False])
+    boosts_differ = verdicts["boost"].nunique() > 1
     placebos = [LENGTH_MARK]
     # Reassigned attributions have a gain only where they were asked for.
-    if any(math.isfinite(row.reassigned_gain) for row in verdicts):
+    if np.isfinite(verdicts["reassigned_gain"]).any():
         placebos.append(REASSIGNED_MARK)
     rows = []
-    for row in verdicts:
+    for row in each_row(order):
         # What all rows share would only lengthen their names.
         boost = row.boost.replace("_", " ") if boosts_differ else ""
         pair = ""
@@ -161,28 +157,29 @@ def declared_gains(analysis: Analysis) -> Iterator[Drawing]:
         yield from _drawings(analysis, rows, stem, title, caption)
 
 
-def metrics_and_people(metrics: Sequence[MetricRow]) -> Iterator[Drawing]:
-    """Metrics alone beside further human scores, which are the ceiling; for each language pair that has such scores."""
-    by_pair = rows_by(metrics, lambda row: (row.dataset, row.language_pair))
-    for (dataset, language_pair), rows in by_pair.items():
-        # Metrics that score whole systems have no correlation of segments.
-        of_segments = [row for row in rows if POOLED in row.correlations]
-        correlations_of_people = []
-        for row in of_segments:
-            pooled = row.correlations[POOLED].value
-            if row.is_human and math.isfinite(pooled):
-                correlations_of_people.append(pooled)
-        if not correlations_of_people:
+def human_ceilings(metrics: pd.DataFrame) -> Iterator[Drawing]:
+    """Metrics alone beside further human scores, which are the ceiling; for each language pair that has such scores.
+
+    metrics: as `analysis.metrics_and_people` has them.
+    """
+    # Metrics that score whole systems have no correlation of segments.
+    if POOLED not in metrics:
+        return
+    of_segments = metrics[metrics[POOLED].notna()]
+    for (dataset, language_pair), rows in each_group(of_segments, *PAIR):
+        is_human = rows["metric"].str.startswith(PEOPLE)
+        if not is_human.any():
             continue
-        ceiling = max(correlations_of_people)
-        of_segments.sort(key=lambda row: -abs(row.correlations[POOLED].value))
+        ceiling = rows.loc[is_human, POOLED].max()
+        order = (-rows[POOLED].abs()).sort_values(kind="stable").index
         bars = []
         # There is one figure per language pair: of very many metrics the weakest are left out.
-        for row in of_segments[:MOST_GAINS]:
+        for row in rows.loc[order[:MOST_GAINS]].to_dict("records"):
+            metric = row["metric"]
+            pooled = Estimate(row[POOLED], row[f"{POOLED}_low"], row[f"{POOLED}_high"])
+            within = abs(row.get(WITHIN_SOURCES, math.nan))
             # Without signs: a metric of errors stands beside those that it agrees with.
-            pooled_estimate = _without_sign(row.correlations[POOLED])
-            within = abs(row.correlations.get(WITHIN_SOURCES, NOTHING).value)
-            bars.append(Bar((row.metric,), pooled_estimate, row.is_human, {WITHIN_SOURCES: within}))
+            bars.append(Bar((metric,), _without_sign(pooled), metric.startswith(PEOPLE), {WITHIN_SOURCES: within}))
         caption = (
             "Correlation with the primary human score: Pearson's r of segments with its 95 % interval, and r of "
             "differences within sources (PDP). Filled: other human scores of the same segments; the dashed line is "

@@ -65,7 +65,7 @@ def write_report(
     counts. examples: segments with attributions; facts: further (name, words) on what was run.
     Raises StoreError when the page cannot be written.
     """
-    answers_of_boosts = analysis.ask(answers.compute).answers
+    answers_of_boosts = analysis.ask(answers.compute)["answers"]
     signature_line = analysis.ask(signature)
     # The sentences after the answers say what these mean.
     meaning = headline.answer(analysis)[len(answers_of_boosts) :]
@@ -103,7 +103,7 @@ def write_report(
         settings=settings,
         tables=others,
         rule=RULE,
-        examples=[_example(example) for example in examples],
+        examples=[example_parts(example) for example in examples],
         figures=folded_figures,
         introduction=_introduction(analysis),
         facts=[*_facts(analysis), *facts, ("signature of the table", signature_line)],
@@ -118,7 +118,7 @@ def write_metrics_report(
 
     Raises StoreError.
     """
-    answers_of_boosts = analysis.ask(answers.compute).answers
+    answers_of_boosts = analysis.ask(answers.compute)["answers"]
     meaning = headline.answer(analysis)[len(answers_of_boosts) :]
     pictures = [_picture(drawing, file) for drawing, file in figures]
     verdicts = []
@@ -158,19 +158,27 @@ def _metrics_in_words(analysis: Analysis) -> tuple[str, str]:
     return f"Metrics on {datasets}", f"{n_metrics} on {datasets}, {beside}."
 
 
-def _write(path: Path, **parts: Any) -> None:
+def environment() -> Any:
+    """The templates of pages."""
     from jinja2 import Environment, FileSystemLoader
 
     # Names come from data: everything that is not marked as safe is escaped.
-    environment = Environment(loader=FileSystemLoader(HERE), autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    templates = Environment(loader=FileSystemLoader(HERE), autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    templates.filters["typeset"] = typeset
+    return templates
+
+
+def printable(page: str) -> str:
+    """The page with surrogates of broken input, which have no UTF-8, as the replacement character."""
+    return page.encode("utf-8", "replace").decode("utf-8")
+
+
+def _write(path: Path, **parts: Any) -> None:
     style = (HERE / "report.css").read_text(encoding="utf-8")
     script = (HERE / "report.js").read_text(encoding="utf-8")
-    environment.filters["typeset"] = typeset
-    template = environment.get_template("report.html.jinja")
+    template = environment().get_template("report.html.jinja")
     page = template.render(style=style, script=script, most_answers=MOST_ANSWERS, **parts)
-    # Surrogates of broken input have no UTF-8: shown as the replacement character.
-    printable_page = page.encode("utf-8", "replace").decode("utf-8")
-    write_text(path, printable_page)
+    write_text(path, printable(page))
 
 
 def _answer(line: str) -> tuple[str, str]:
@@ -311,7 +319,7 @@ def _shown(cell: Cell) -> str:
     return cell.shown.replace("-", MINUS)
 
 
-def _example(example: Example) -> Mapping[str, Any]:
+def example_parts(example: Example) -> Mapping[str, Any]:
     """A segment with its words, and a sentence on how far boosting moved it in the ranking."""
     # Rank 1 is the best: who rises gets a lower number.
     moved = example.metric.rank - example.boosted.rank

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bmx_grid.analysis import regression
+from bmx_grid.analysis import factors
 from bmx_grid.analysis.base import CONTROLS, each_group, each_row
 from bmx_grid.analysis.gains import gains_by_explainer, overview, real_at_points, real_gains, summaries
 from bmx_grid.analysis.points import chosen_points, points_in_words
@@ -296,7 +296,7 @@ def _bars(by_name: pd.DataFrame) -> Figure:
 
 def ridge_bars(analysis: Analysis) -> Drawing:
     """Coefficients of the regression of the gain (Figure 8)."""
-    result = analysis.ask(regression.compute)
+    result = analysis.ask(factors.regression)
     fit = result["ridge"]
     settings = counted(fit["n"], "setting")
     intercept = typeset(fit["intercept"], "+.4f")

@@ -10,6 +10,7 @@ import csv
 import io
 import math
 import re
+import shutil
 import textwrap
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
@@ -21,7 +22,8 @@ from bmx_grid.core.wording import visible
 
 GAP = "  "
 MARK = "†"
-WIDTH = 120  # characters per line of notes
+WIDTH = 120  # characters per line of notes, and on however wide a terminal
+NARROWEST = 40
 FITTING = 7  # columns that fit a line of a page
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet runs a cell that begins with one of these
 # What LaTeX reads as commands, and characters that need text mode.
@@ -191,6 +193,22 @@ def markdown(text: str) -> str:
 def wrapped(text: str, width: int, indent: str = "") -> str:
     """Lines of at most `width` characters; names and paths stay whole, so that they can be copied."""
     return textwrap.fill(visible(text), width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
+
+
+def terminal_width() -> int:
+    """Characters per line: those of the terminal, but not too few and not too many to be read."""
+    columns = shutil.get_terminal_size((80, 24)).columns  # 80 where output is no terminal
+    return max(min(columns, WIDTH), NARROWEST)
+
+
+def fitted(text: str) -> str:
+    """A sentence in lines that fit the terminal."""
+    return wrapped(text, terminal_width(), "  ")
+
+
+def sentences(lines: Iterable[str]) -> str:
+    """Sentences that begin on a line each."""
+    return "\n".join(map(fitted, lines))
 
 
 def width_of(text: str) -> int:

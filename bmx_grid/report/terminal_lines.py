@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -16,32 +15,14 @@ from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.measures.correlation import FEWEST
 from bmx_grid.measures.grid import GridSpec
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS
-from bmx_grid.report.table import wrapped
-from bmx_grid.sweep.outcomes import Outcome
+from bmx_grid.report.table import fitted, terminal_width, wrapped
+from bmx_grid.sweep.judge import SettingResult
 from bmx_grid.sweep.settings import NotRun, Setting, SweepPlan
 
-WIDEST = 120  # characters per line, on however wide a terminal
-NARROWEST = 40
 MOST_ANSWERS = 12  # metrics and explainers that have a line
 MOST_IN_LINE = 120  # signs of why a setting failed, in its line
 OF_MODEL = re.compile(r"model '(?P<model>[^']+)' \(revision (?P<revision>[^)]+)\) ")
 FEWEST_WORDS = 3  # per text, on average
-
-
-def terminal_width() -> int:
-    """Characters per line: those of the terminal, but not too few and not too many to be read."""
-    columns = shutil.get_terminal_size((80, 24)).columns  # 80 where output is no terminal
-    return max(min(columns, WIDEST), NARROWEST)
-
-
-def fitted(text: str) -> str:
-    """A sentence in lines that fit the terminal."""
-    return wrapped(text, terminal_width(), "  ")
-
-
-def sentences(lines: Iterable[str]) -> str:
-    """Sentences that begin on a line each."""
-    return "\n".join(map(fitted, lines))
 
 
 def unit_of_gains(analysis: Given) -> str:
@@ -93,41 +74,41 @@ def failures(failed: Sequence[NotRun], title: str = "failed") -> str:
     return "\n".join(lines)
 
 
-def setting_line(outcome: Outcome | NotRun, place: int, total: int, said: set[str]) -> str:
+def setting_line(ended: SettingResult | NotRun, place: int, total: int, said: set[str]) -> str:
     """One line for one finished setting: correlations of the metric alone and at its fixed point, what it took.
 
     A reason that is already in `said` is not said again; a new one is added. A long one is cut: `failures` has it all.
     """
     # As many digits as the last setting has, so that lines begin alike.
     n_digits = len(str(total))
-    head = f"[{place:>{n_digits}}/{total}] {outcome.label}: "
-    if isinstance(outcome, NotRun):
+    head = f"[{place:>{n_digits}}/{total}] {ended.label}: "
+    if isinstance(ended, NotRun):
         reason = "for the same reason"
-        if outcome.reason not in said:
-            said.add(outcome.reason)
-            reason = shortened(outcome.reason, MOST_IN_LINE)
+        if ended.reason not in said:
+            said.add(ended.reason)
+            reason = shortened(ended.reason, MOST_IN_LINE)
         return f"{head}failed: {reason}"
-    result = outcome.result
     parts = []
-    if result.n_unexplained > 0:
-        segments = counted(result.n_unexplained, "segment")
+    n_unexplained = ended.finished.scores.n_unexplained
+    if n_unexplained > 0:
+        segments = counted(n_unexplained, "segment")
         parts.append(f"{segments} not explained")
-    spent = result.spent
+    spent = ended.spent
     if spent.n_truncated > 0:
         texts = counted(spent.n_texts, "text")
         parts.append(f"{spent.n_truncated:,} of {texts} truncated")
     if spent.unread:
         answers = counted(len(spent.unread), "answer")
         parts.append(f"{answers} could not be read, for example {spent.unread[0]}")
-    if math.isfinite(result.grid.baseline):
-        baseline = number(result.grid.baseline, ".4f")
+    if math.isfinite(ended.grid.baseline):
+        baseline = number(ended.grid.baseline, ".4f")
         parts.append(f"baseline {baseline}")
-    if result.has_grid and math.isfinite(result.published.correlation):
-        point = result.published
-        name = point_name(result.explainer, point.w, point.p).removeprefix("the ")
+    if ended.has_grid and math.isfinite(ended.published.correlation):
+        point = ended.published
+        name = point_name(ended.explainer, point.w, point.p).removeprefix("the ")
         correlation = number(point.correlation, ".4f")
         parts.append(f"{name} {correlation}")
-    if result.cached:
+    if ended.cached:
         parts.append("cached")
     else:
         parts.append(f"{spent.seconds:.1f} s")

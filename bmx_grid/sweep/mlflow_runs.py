@@ -13,34 +13,75 @@ import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from bmx_grid.core.identity import digest
 from bmx_grid.core.secrets import masked_argument
-from bmx_grid.core.wording import counted, shortened
+from bmx_grid.core.wording import counted, shortened, with_interval
+from bmx_grid.evaluations.base import NOTHING, Estimate
+from bmx_grid.evaluations.verdicts import HELPS, HURTS
+from bmx_grid.sweep.folder import RECIPES, TABLES, strip_runtime_keys
+from bmx_grid.sweep.judge import SettingResult
 from bmx_grid.sweep.mlflow_store import SQLITE, MetricEntry
-from bmx_grid.sweep.output import strip_runtime_keys
-from bmx_grid.sweep.results import SettingResult
 
 READABLE = ("dataset", "metric", "explainer", "words", "limit", "seed")  # keys that a reader tells sweeps apart by
-SWEEP = ""  # in place of a setting's fingerprint: the run of the sweep itself
-MOST_RUNS = 10_000  # of a sweep
-LAYOUT = 6  # of the runs and their names; part of a sweep's identity, so that no run mixes two layouts
+# Kinds of runs, as their tag `kind` has them.
+SWEEP = "sweep"
+SETTING = "setting"
+CURVES = "curves"  # every correlation of a setting's grid; a child of the setting's run
+MOST_RUNS = 20_000  # of a sweep
+LAYOUT = 7  # of the runs and their names; part of a sweep's identity, so that no run mixes two layouts
+POWER = "p"  # the metric that the charts of curves have as their horizontal axis
 # Characters: MLflow's limits.
 LONGEST_TAG = 8000
 LONGEST_NAME = 250
 LONGEST_COMMAND = 5000  # characters: older servers refuse longer tags
+DIGITS = 6  # of a number. MLflow's tables cut numbers off at the end: 2.8112e-09 would read as 2.8112
 
-# Columns of a view, from left to right, and their widths in pixels.
+# Columns of the view of settings, from left to right, and their widths in pixels.
 COLUMNS = {
-    **{"params.`dataset`": 90, "params.`language_pair`": 110, "params.`metric`": 130, "params.`explainer`": 90},
-    **{"metrics.`gain`": 85, "metrics.`gain low`": 85, "metrics.`gain high`": 85},
-    **{"tags.`verdict`": 180},
+    "tags.`verdict`": 150,
+    **{f"metrics.`{name}`": 90 for name in ("gain", "gain low", "gain high", "baseline", "boosted")},
+    **{f"params.`{name}`": 110 for name in ("metric", "explainer", "dataset", "language_pair")},
 }
 TAG = "mlflow.sharedViewState."
+NOTE = "mlflow.note.content"  # MLflow shows this tag of a run or an experiment as its description, in Markdown
 LONGEST_TITLE = 60  # characters of a view's
+
+ARTIFACT_FOLDERS = ("figures", TABLES, RECIPES)  # kept as folders of artifacts
+SMALL_TABLE = 50_000  # bytes: also as CSV, which pages show
+
+RunKey = tuple[str, str]  # the kind of a run, and the fingerprint of its setting's result; "" of the sweep's
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a sweep found of one setting.
+
+    verdict: "" without one. gain: on segments that the boost was not chosen on. baseline: the correlation of the metric
+    alone on the same segments.
+    page: HTML for a person, "" for none.
+    """
+
+    verdict: str = ""
+    gain: Estimate = NOTHING
+    baseline: float = math.nan
+    page: str = ""
+
+    def run_name(self, result: SettingResult) -> str:
+        """The name of a setting's run. MLflow's list shows some 25 characters: the gain, and what helps or hurts."""
+        names = " · ".join((result.metric, result.explainer, result.language_pair, result.dataset))
+        if not self.verdict:
+            return names
+        if math.isnan(self.gain.value):
+            return f"{names} · {self.verdict}"
+        gain = f"{self.gain.value:+.3f}"
+        if self.verdict in (HELPS, HURTS):
+            return f"{self.verdict} {gain} {names}"
+        return f"{gain} {names} · {self.verdict}"
 
 
 def sweep_identity(name: str, config: str) -> tuple[str, dict[str, str]]:
@@ -59,20 +100,17 @@ def sweep_identity(name: str, config: str) -> tuple[str, dict[str, str]]:
     return digest([LAYOUT, name, yaml.safe_dump(kept, sort_keys=True)]), params
 
 
-def find_runs(client: Any, experiment: str, sweep: str, *, deleted: bool = False) -> dict[str, Any]:
-    """The runs of a sweep by the fingerprint of their result; its own run, which has none, by SWEEP.
+def find_runs(client: Any, experiment: str, sweep: str, *, deleted: bool = False) -> dict[RunKey, Any]:
+    """The runs of a sweep. sweep: its identity, which its runs have as the tag `sweep`.
 
-    sweep: its identity, which its runs have as the tag `sweep`. deleted: those that were deleted, and no others.
+    deleted: those that were deleted, and no others.
     """
     from mlflow.entities import ViewType
 
     view = ViewType.DELETED_ONLY if deleted else ViewType.ACTIVE_ONLY
     wanted = f"tags.sweep = '{sweep}'"
-    runs = {}
-    for run in client.search_runs([experiment], wanted, run_view_type=view, max_results=MOST_RUNS):
-        is_setting = run.data.tags.get("kind") == "setting"
-        runs[run.data.tags["fingerprint"] if is_setting else SWEEP] = run
-    return runs
+    found = client.search_runs([experiment], wanted, run_view_type=view, max_results=MOST_RUNS)
+    return {(run.data.tags["kind"], run.data.tags.get("fingerprint", "")): run for run in found}
 
 
 def runs_on_server(address: str, experiment: str, sweep: str) -> set[str]:
@@ -87,42 +125,87 @@ def runs_on_server(address: str, experiment: str, sweep: str) -> set[str]:
     return {run.info.run_id for run in runs.values()}
 
 
-def points(result: SettingResult, *, thin: bool = False) -> list[MetricEntry]:
-    """What is sent of a result; values that are not finite are left out. thin: of the grid only whole p.
+def numbers_of(result: SettingResult, found: Finding) -> dict[str, float]:
+    """The metrics of a setting's run, rounded; what is undefined is left out.
 
-    The grid is one series for each w, `pearson/w0.4`, with p in tenths as its step, which must be a whole number: of a
-    finer grid only whole tenths are sent. The numbers about the grid are logged at step 0 and have no `/` in their
-    names: MLflow's page of a run's metrics shows groups before single numbers, so the curves come first there. The
-    numbers are sent first. They are correlations: gains are those of verdicts (`judge`). The published point is left
-    out where the explainer has none. Its correlation is first: MLflow's page that compares runs draws the first metric.
+    The gain is first: MLflow's page that compares runs draws the first metric.
+    """
+    kind = result.correlation
+    grid = result.grid
+    numbers = {"gain": found.gain.value, "gain low": found.gain.low, "gain high": found.gain.high}
+    baseline = found.baseline if math.isfinite(found.baseline) else grid.baseline
+    numbers |= {"baseline": baseline, "boosted": baseline + found.gain.value}
+    if math.isfinite(result.published.p):
+        numbers[f"published {kind}"] = result.published.correlation
+    if result.has_grid:
+        best = {kind: grid.best, "p": grid.best_p, "w": grid.best_w}
+        numbers |= {f"in-sample best {name}": value for name, value in best.items()}
+    return {name: round(float(value), DIGITS) for name, value in numbers.items() if math.isfinite(value)}
+
+
+def curves_of(result: SettingResult, *, thin: bool = False) -> list[MetricEntry]:
+    """Every correlation of a setting's grid, without what is undefined. thin: only those at whole p.
+
+    One series for each w, `pearson/w0.4`, with p in tenths as its step, which must be a whole number: of a finer grid
+    only whole tenths are sent. POWER has p itself at each step, for the horizontal axis of a chart.
 
     Curves are sent from their largest p down: MLflow's server keeps the last point of a series apart, and would write
     that anew for every later one, which takes a third of the time.
     """
-    kind = result.correlation
-    point = result.published
-    grid = result.grid
-    numbers: dict[str, float] = {}
-    if math.isfinite(point.p):
-        numbers[f"published {kind}"] = point.correlation
-    if result.has_grid:
-        best = {kind: grid.best, "p": grid.best_p, "w": grid.best_w}
-        numbers |= {f"in-sample best {name}": value for name, value in best.items()}
-    numbers[f"metric alone {kind}"] = grid.baseline
-    entries = [(name, float(value), 0.0) for name, value in numbers.items()]
-    if result.spec is not None and result.has_grid:
-        steps = [10 * power for power in result.spec.p[::-1]]
-        curves = grid.correlation[::-1].T.tolist()
-        for weight, curve in zip(result.spec.w, curves, strict=True):
-            series = f"{kind}/w{weight:.12g}"
-            entries += [(series, value, step) for value, step in zip(curve, steps, strict=True)]
+    if result.spec is None or not result.has_grid:
+        return []
+    powers = result.spec.p[::-1]
+    curves = {POWER: powers}
+    for column, weight in enumerate(result.spec.w):
+        curves[f"{result.correlation}/w{weight:.12g}"] = result.grid.correlation[::-1, column].tolist()
     apart = 10 if thin else 1
     sent: list[MetricEntry] = []
-    for name, value, step in entries:
-        # A power may be infinite, and ten times one in tenths is whole but for rounding.
-        if math.isfinite(value) and math.isfinite(step) and abs(math.remainder(step, apart)) < 1e-6:
-            sent.append((name, value, round(step)))
+    for name, values in curves.items():
+        for value, power in zip(values, powers, strict=True):
+            step = 10 * power
+            # A power may be infinite, and ten times one in tenths is whole but for rounding.
+            if math.isfinite(value) and math.isfinite(step) and abs(math.remainder(step, apart)) < 1e-6:
+                sent.append((name, value, round(step)))
     return sent
+
+
+def dataset_of(result: SettingResult) -> Any:
+    """MLflow's entry of the segments that a setting was judged on."""
+    from mlflow.entities import Dataset, DatasetInput, InputTag
+
+    segments = result.finished.segments
+    rows = {"num_rows": len(segments), "rated": segments.rated}
+    of_segments = Dataset(
+        name=f"{result.dataset} {result.language_pair}",
+        digest=digest(segments.fingerprint())[:8],
+        source_type="code",
+        source=json.dumps({"dataset": result.dataset, "language_pair": result.language_pair}),
+        profile=json.dumps(rows),
+    )
+    return DatasetInput(of_segments, [InputTag("mlflow.data.context", "evaluation")])
+
+
+def description_of(result: SettingResult, found: Finding) -> str:
+    """What was found of a setting, in Markdown."""
+    kind = result.correlation
+    grid = result.grid
+    parts = []
+    if found.verdict:
+        boosted = found.baseline + found.gain.value
+        gain = with_interval(found.gain.value, found.gain.low, found.gain.high, "+.3f")
+        parts.append(f"**{found.verdict}**, gain {gain}: {kind} {found.baseline:.3f} → {boosted:.3f}")
+    if result.has_grid:
+        published = result.published
+        points = {
+            "published point": (published.p, published.w, published.correlation),
+            "best point, in-sample": (grid.best_p, grid.best_w, grid.best),
+        }
+        table = [f"| | p | w | {kind} |", "|---|--:|--:|--:|"]
+        for name, (p, w, correlation) in points.items():
+            if math.isfinite(correlation):
+                table.append(f"| {name} | {p:g} | {w:g} | {correlation:.4f} |")
+        parts.append("\n".join(table))
+    return "\n\n".join(parts)
 
 
 def legal_name(name: str) -> str:
@@ -169,24 +252,65 @@ def source_tags(arguments: Sequence[str]) -> dict[str, str]:
     return {**resolve_tags(), "mlflow.source.name": command[:LONGEST_COMMAND], "mlflow.source.type": "JOB"}
 
 
-def view(sweep: str, name: str, created: int) -> tuple[str, str]:
-    """The tag of an experiment that is the view of a sweep: its key and its value.
+def artifacts_of(files: Sequence[Path]) -> dict[Path, list[str]]:
+    """The names of the artifacts of each file that exists: its own, and of a small table that as CSV.
+
+    No page of MLflow shows Parquet.
+    """
+    names = {}
+    for path in files:
+        if not path.is_file():
+            continue
+        folder = path.parent.name
+        inside = Path(folder if folder in ARTIFACT_FOLDERS else "")
+        names[path] = [str(inside / path.name)]
+        if folder == TABLES and path.stat().st_size <= SMALL_TABLE:
+            names[path].append(str(inside / f"{path.stem}.csv"))
+    return names
+
+
+def log_files(client: Any, run: Any, artifacts: Mapping[Path, Sequence[str]]) -> None:
+    """Send files as artifacts of a run, by the names that `artifacts_of` gives."""
+    import pandas as pd
+
+    for path, names in artifacts.items():
+        inside = str(Path(names[0]).parent)
+        client.log_artifact(run.info.run_id, str(path), None if inside == "." else inside)
+        for name in names[1:]:
+            client.log_text(run.info.run_id, pd.read_parquet(path).to_csv(index=False), name)
+
+
+def views(sweep: str, name: str, created: int) -> dict[str, str]:
+    """The tags of an experiment that are the views of a sweep: of its settings, and of their curves.
 
     sweep: its identity, which its runs have as the tag `sweep`. created: milliseconds. The largest gain is the first
-    row. Charts are left to MLflow, which draws the series of groups first: correlation over p, one chart for each w.
+    row. Curves are drawn over p.
     """
-    state = {
-        "searchFilter": f"tags.kind = 'setting' and tags.sweep = '{sweep}'",
+    title = f"{shortened(name, LONGEST_TITLE)} {sweep[:6]}"
+    of_settings = {
         "orderByKey": "metrics.`gain`",
-        "orderByAsc": False,
         "selectedColumns": list(COLUMNS),
         "columnOrder": list(COLUMNS),
         "columnWidths": COLUMNS,
-        "runsHiddenMode": "FIRST_20_RUNS",
     }
-    title = f"{shortened(name, LONGEST_TITLE)} {sweep[:6]}"
-    saved = {"name": title, "createdAt": created, "updatedAt": created, "state": json.dumps(state)}
-    return f"{TAG}{_key(sweep)}", json.dumps(saved)
+    over_p = {"xAxisKey": "metric", "selectedXAxisMetricKey": POWER, "lineSmoothness": 0}
+    kinds: dict[str, tuple[str, dict[str, Any]]] = {
+        SETTING: (title, of_settings),
+        # Sorted by creation, MLflow would fold them below the runs of their settings.
+        CURVES: (f"{title} curves", {"orderByKey": "tags.`mlflow.runName`", "globalLineChartConfig": over_p}),
+    }
+    tags = {}
+    for kind, (shown, special) in kinds.items():
+        state = {"searchFilter": f"tags.kind = '{kind}' and tags.sweep = '{sweep}'", "orderByAsc": False}
+        state |= {"runsHiddenMode": "FIRST_20_RUNS", **special}
+        saved = {"name": shown, "createdAt": created, "updatedAt": created, "state": json.dumps(state)}
+        tags[f"{TAG}{view_key(sweep, kind)}"] = json.dumps(saved)
+    return tags
+
+
+def view_key(sweep: str, kind: str) -> str:
+    """The key of a view, as its address has it."""
+    return sweep[:12] if kind == SETTING else f"{sweep[:12]}{kind}"
 
 
 def pages(server: str, experiment: str, sweep: str, run_id: str) -> list[str]:
@@ -199,7 +323,7 @@ def pages(server: str, experiment: str, sweep: str, run_id: str) -> list[str]:
     folder = parts.path.rstrip("/")
     runs = f"{parts.scheme}://{host}{folder}/#/experiments/{experiment}/runs"
     # MLflow's own first page is for language models; this type has the runs
-    view_of_settings = f"{runs}?viewStateShareKey={_key(sweep)}&workflowType=machine_learning"
+    view_of_settings = f"{runs}?viewStateShareKey={view_key(sweep, SETTING)}&workflowType=machine_learning"
     return [view_of_settings, f"{runs}/{run_id}"]
 
 
@@ -213,10 +337,6 @@ def server_command(address: str) -> str:
         python = os.path.join(os.curdir, python)
     store = f"{SQLITE}{_short(address.removeprefix(SQLITE))}"
     return shlex.join([python, "-m", "mlflow", "ui", "--workers", "1", "--backend-store-uri", store])
-
-
-def _key(sweep: str) -> str:
-    return sweep[:12]
 
 
 def _short(path: str) -> str:

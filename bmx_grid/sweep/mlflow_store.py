@@ -1,22 +1,14 @@
-"""MLflow's store: made and checked before MLflow opens it, answers with bounds, and its errors in one line each.
-
-A server's answers may be of any length, packed, or without an end. MLflow's client limits the wait for each piece of an
-answer only, and unpacks whatever comes. Bounded are the requests that are made within a block, of any library: the
-client offers no place for it.
-"""
+"""MLflow's store: a database is made and checked before MLflow opens it, and each error is one line."""
 
 from __future__ import annotations
 
 import logging
-import math
 import os
 import re
 import sqlite3
 import tempfile
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -33,13 +25,33 @@ AT_ONCE = 1000  # metrics of a call: MLflow's limit
 ARTIFACTS = "mlruns"  # the folder of artifacts beside a database
 LOCK_SECONDS = 180.0  # for another sweep to make the database: seconds of work, a minute where four share a busy core
 BUSY_SECONDS = 20.0  # for another process to end its transaction; MLflow waits equally long
-TRIES = 2  # of a request to a server
-MOST_BYTES = 250_000_000  # of an answer, unpacked; ten thousand runs of a sweep have 200 MB
-UPLOAD_SECONDS = 3600.0  # for a request that sends a file, whose bytes take their time
+TIMEOUT = "MLFLOW_HTTP_REQUEST_TIMEOUT"
+# MLflow's own settings. A user's values stay.
+SETTINGS = {
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "DO_NOT_TRACK": "true",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+    # MLflow would try a server that does not answer for a quarter of an hour.
+    TIMEOUT: "30",
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
+    "MLFLOW_HTTP_RESPECT_RETRY_AFTER_HEADER": "false",
+    # A kept connection would be of a database that was thrown away, if another one was begun at its address since.
+    "MLFLOW_SQLALCHEMYSTORE_POOLCLASS": "NullPool",
+}
 ACTIVE_RUNS = """
     SELECT run_uuid FROM runs JOIN experiments USING (experiment_id)
     WHERE runs.lifecycle_stage = 'active' AND experiments.lifecycle_stage = 'active'
 """
+LOST = (
+    "The sweep goes on and its tables and figures are written, but nothing more is tracked; run the same command again "
+    "to complete the runs (nothing is computed twice), name another store (tracking.uri=sqlite:///FILE or "
+    "http://HOST:PORT), or run without one (tracking=none)."
+)
+
+TRACKED_ELSEWHERE = (
+    "Its tables and figures are in output_dir. To keep them in MLflow, name another experiment "
+    "(tracking.experiment=NAME) or another store (tracking.uri=sqlite:///FILE)."
+)
 
 
 def send_metrics(client: Any, run: Any, entries: Sequence[MetricEntry], when: int) -> None:
@@ -159,27 +171,22 @@ def _alone(path: Path) -> Iterator[None]:
         lock.release()
 
 
-def quiet(timeout: float) -> None:
-    """No telemetry, no messages of MLflow on the terminal, no minutes of retries; set before MLflow is imported."""
-    for name in ("MLFLOW_DISABLE_TELEMETRY", "DO_NOT_TRACK", "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT"):
-        os.environ.setdefault(name, "true")
-    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", str(TRIES - 1))
-    # Kept connections would be of a database that was thrown away, if another one was begun at its address since.
-    os.environ.setdefault("MLFLOW_SQLALCHEMYSTORE_POOLCLASS", "NullPool")
-    os.environ.setdefault("MLFLOW_HTTP_RESPECT_RETRY_AFTER_HEADER", "false")
-    os.environ["MLFLOW_HTTP_REQUEST_TIMEOUT"] = str(math.ceil(timeout))
+def configure_mlflow() -> None:
+    """Set what SETTINGS has and the environment lacks, and silence MLflow on the terminal."""
+    for name, value in SETTINGS.items():
+        os.environ.setdefault(name, value)
     import mlflow  # noqa: F401  (it sets the levels of its loggers when imported)
 
     for name in ("mlflow", "alembic"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
-def reason_of(error: BaseException, timeout: float) -> str:
+def reason_of(error: BaseException) -> str:
     """Why a store cannot be used, in one line without passwords: what the system said, else the error's first line."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, TimeoutError):
-            return f"it did not answer within {timeout:g} s"
+            return f"it did not answer within {os.environ.get(TIMEOUT, SETTINGS[TIMEOUT])} s ({TIMEOUT})"
         if isinstance(cause, StoreError):
             return str(cause)
         if isinstance(cause, OSError) and cause.strerror:
@@ -201,76 +208,3 @@ def shown_address(address: str) -> str:
     if len(masked) <= 300:
         return masked
     return f"{masked[:200]} … {masked[-60:]}"
-
-
-@contextmanager
-def bounded_answers(seconds: float) -> Iterator[None]:
-    """Requests within take so many seconds at most, retries included, and read MOST_BYTES of an answer.
-
-    They raise TimeoutError, and StoreError for a longer answer. One that has no end is left to a thread of its own.
-    """
-    adapters = import_module("requests.adapters")  # MLflow's client and what that reads with, which come with it
-    responses = import_module("urllib3.response")
-    send = adapters.HTTPAdapter.send
-    drain = responses.HTTPResponse.drain_conn
-
-    def bounded_send(adapter: Any, request: Any, *given: Any, **options: Any) -> Any:
-        sends_file = not isinstance(request.body, str | bytes | None)
-        longest = UPLOAD_SECONDS if sends_file else seconds
-        return _in_time(lambda: _read(send(adapter, request, *given, **options)), longest)
-
-    adapters.HTTPAdapter.send = bounded_send
-    responses.HTTPResponse.drain_conn = responses.HTTPResponse.close  # it reads what a retry has no use for
-    try:
-        yield
-    finally:
-        adapters.HTTPAdapter.send = send
-        responses.HTTPResponse.drain_conn = drain
-
-
-def _read(response: Any) -> Any:
-    """The response, whose content is read."""
-    response.raw = _Limited(response.raw)
-    response.content  # noqa: B018  (the response keeps it)
-    return response
-
-
-def _in_time(work: Any, seconds: float) -> Any:
-    """What the work returns or raises. Raises TimeoutError where it is not done by then."""
-    results: list[Any] = []
-    failures: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            results.append(work())
-        except BaseException as error:  # raised where it is waited for
-            failures.append(error)
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if failures:
-        raise failures[0]
-    if not results:
-        raise TimeoutError(f"no whole answer within {seconds:g} s")
-    return results[0]
-
-
-class _Limited:
-    """A raw response that ends with StoreError after MOST_BYTES."""
-
-    def __init__(self, raw: Any) -> None:
-        self._raw = raw
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._raw, name)
-
-    def stream(self, *given: Any, **options: Any) -> Iterator[bytes]:
-        """The pieces, unpacked."""
-        size = 0
-        for piece in self._raw.stream(*given, **options):
-            size += len(piece)
-            if size > MOST_BYTES:
-                self._raw.close()
-                raise StoreError(f"its answer is longer than {MOST_BYTES:,} bytes: it is no MLflow server")
-            yield piece

@@ -281,7 +281,9 @@ class Planner:
         options = self._options
         pair = (segments.dataset, segments.language_pair)
         names = (*pair, metric_name, explainer_name)
-        _check_wanted(names, options.leave_out)
+        for pattern in options.leave_out:
+            if all(map(fnmatchcase, names, pattern.split("/"))):
+                raise NotWanted(pattern)
         texts = self._texts_of(segments, metric)
         _check_possible(metric_name, metric, explainer, texts.words, scores)
         read = None
@@ -343,12 +345,6 @@ def _warn_of_empty_texts(segments: SegmentSet) -> None:
             "stated score, and an empty side has no attributions.",
             stacklevel=2,
         )
-
-
-def _check_wanted(names: Sequence[str], patterns: Sequence[str]) -> None:
-    for pattern in patterns:
-        if all(map(fnmatchcase, names, pattern.split("/"))):
-            raise NotWanted(pattern)
 
 
 def _check_possible(

@@ -98,16 +98,12 @@ class Setting(Combination):
         """The explainer that is asked while the setting runs; None if its explanations exist already."""
         return self.explainer if self.words_of_file is None else None
 
-    def load(self) -> AttributionSet:
-        """Its scores and attributions. Raises StoreError for those that are not in the store."""
-        loaded = self.slot.load(self.keys) if self.scores_of_file is None else self.scores_of_file
+    def load(self) -> Finished:
+        """What evaluations read of it, from the store and from files. Raises StoreError for what the store lacks."""
+        scores = self.slot.load(self.keys) if self.scores_of_file is None else self.scores_of_file
         read = self.words_of_file
-        if read is None:
-            return loaded
-        return replace(loaded, by_role=read.by_role, attributed=read.attributed, words=read.words)
-
-    def finished(self) -> Finished:
-        """What evaluations read of it. Raises StoreError for explanations that are not in the store."""
+        if read is not None:
+            scores = replace(scores, by_role=read.by_role, attributed=read.attributed, words=read.words)
         return Finished(
             self.segments,
             self.metric_name,
@@ -115,7 +111,7 @@ class Setting(Combination):
             self.metric,
             self.explainer,
             self.items,
-            scores=self.load(),
+            scores=scores,
             clusters=self.clusters,
             segmented=self.words,
         )

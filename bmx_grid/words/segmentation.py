@@ -170,6 +170,11 @@ class PairWords:
         """The words of a text."""
         return self.of(role).segment(text)[0]
 
+    def rows(self, role: Role, texts: Iterable[str]) -> tuple[WordTuple, ...]:
+        """The words of each text."""
+        segment = self.of(role).segment
+        return tuple(segment(text)[0] for text in texts)
+
     def fingerprint(self) -> dict[str, object] | None:
         """What the words of both languages depend on; None for the paper's, so that what was cached stays valid."""
         if self.plain:

@@ -24,7 +24,7 @@ from bmx_grid.core.errors import BmxError, DataError  # noqa: E402
 from bmx_grid.core.wording import with_interval  # noqa: E402
 from bmx_grid.evaluations.boost_evidence import ALL, OTHER_DATASETS, PUBLISHED  # noqa: E402
 from bmx_grid.evaluations.verdicts import NOT_JUDGED  # noqa: E402
-from bmx_grid.sweep.output import table_path  # noqa: E402
+from bmx_grid.sweep.folder import table_path  # noqa: E402
 
 SWEEPS = ("beyond_wmt17", "beyond_neural", "beyond_mqm", "beyond_mlqe_pe")
 COLUMNS = {"gain": "gain", "partial_r": "partial r", "over_metrics": "partial r given metrics"}

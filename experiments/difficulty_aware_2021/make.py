@@ -19,12 +19,13 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))  # so that a checkout needs no installation
 
-from bmx_grid.analysis.base import Given, rows_by  # noqa: E402
+from bmx_grid.analysis.base import Given, each_group  # noqa: E402
 from bmx_grid.core.errors import BmxError, DataError  # noqa: E402
+from bmx_grid.evaluations.base import OF_METRIC  # noqa: E402
 from bmx_grid.guests.difficulty import best_systems  # noqa: E402
 from bmx_grid.report.canvas import COLUMN, DASHES, LINES, MARKERS, canvas, style, thin_grid  # noqa: E402
 from bmx_grid.report.table import as_text  # noqa: E402
-from bmx_grid.sweep.output import table_path  # noqa: E402
+from bmx_grid.sweep.folder import table_path  # noqa: E402
 
 SWEEP = "wmt19_difficulty"
 NEEDED, FURTHER = ("top_systems", "ranks"), ("top_differences", "difficulty", "difficult_words")
@@ -82,19 +83,19 @@ def draw(found: Mapping[str, Any], folder: Path) -> list[Path]:
 
 def _groups(found: Mapping[str, Any], name: str, shared: int) -> Any:
     """The rows of a table that share so many names."""
-    return rows_by(found.get(name, ()), lambda row: row.setting_names[:shared]).items()
+    return each_group(found[name], *OF_METRIC[:shared]) if name in found else ()
 
 
 def curves(axes: Any, rows: Any) -> None:
     """Figure 2: Kendall's τ of each metric among so many best systems, higher is better for every metric."""
-    kendall = [row for row in rows if row.statistic == "kendall"]
-    for at, (metric, of_metric) in enumerate(rows_by(kendall, lambda row: row.metric).items()):
-        of_metric.sort(key=lambda row: row.systems)
-        sign = -1 if of_metric[-1].value.value < 0 else 1  # a metric whose lower scores are better
+    kendall = rows[rows["statistic"] == "kendall"]
+    for at, (metric, unsorted) in enumerate(each_group(kendall, "metric")):
+        of_metric = unsorted.sort_values("systems")
+        sign = -1 if of_metric["value"].iloc[-1] < 0 else 1  # a metric whose lower scores are better
         look = {"color": LINES[at % len(LINES)], "linestyle": DASHES[at % len(DASHES)]}
         label = metric if sign > 0 else f"{metric}, sign turned"
-        values = [sign * row.value.value for row in of_metric]
-        axes.plot([row.systems for row in of_metric], values, label=label, marker=MARKERS[at % 6], markersize=3, **look)
+        values = sign * of_metric["value"]
+        axes.plot(of_metric["systems"], values, label=label, marker=MARKERS[at % 6], markersize=3, **look)
     axes.set_xlabel("systems, the best by human score")
     axes.set_ylabel("Kendall's τ")
     axes.legend(frameon=False)
@@ -103,11 +104,9 @@ def curves(axes: Any, rows: Any) -> None:
 
 def histogram(axes: Any, rows: Any) -> None:
     """Figure 3: shares of reference tokens by difficulty, under each fit."""
-    for at, (size, of_size) in enumerate(rows_by(rows, lambda row: row.systems).items()):
-        edges = [*(row.low for row in of_size), of_size[-1].high]
-        axes.stairs(
-            [row.share for row in of_size], edges, label=f"{size} systems", color=LINES[at], linestyle=DASHES[at]
-        )
+    for at, (size, of_size) in enumerate(each_group(rows, "systems")):
+        edges = [*of_size["low"], of_size["high"].iloc[-1]]
+        axes.stairs(of_size["share"], edges, label=f"{size} systems", color=LINES[at], linestyle=DASHES[at])
     axes.set_xlabel("difficulty of a reference token")
     axes.set_ylabel("share of tokens")
     axes.legend(frameon=False)

@@ -15,7 +15,7 @@ from compare import Check
 from bmx_grid.analysis.base import Given
 from bmx_grid.core.errors import DataError
 from bmx_grid.guests.difficulty import best_systems
-from bmx_grid.sweep.output import table_path
+from bmx_grid.sweep.folder import table_path
 
 TABLES = ("top_systems", "ranks")
 SHOWN = {"pearson": "r", "kendall": "tau", "spearman": "rho"}
@@ -54,7 +54,7 @@ def _table1(found: Sequence[Mapping[str, Any]], expected: Mapping[str, Any]) -> 
             for metric, values in metrics.items():
                 ours = _last(found, "top_systems", pair, metric, whole=part == "all")
                 for (statistic, shown), published in zip(SHOWN.items(), values, strict=True):
-                    value = next((abs(row.value.value) for row in ours if row.statistic == statistic), None)
+                    value = next((abs(row.value) for row in ours if row.statistic == statistic), None)
                     name = f"{NAMES[metric]} {pair} {part}, {shown}"
                     yield Check(
                         name, "Table 1", published, value, expected["table1"]["tolerance"], _needs(expected, metric)
@@ -81,7 +81,7 @@ def _table2(found: Sequence[Mapping[str, Any]], expected: Mapping[str, Any]) -> 
 def _last(found: Sequence[Mapping[str, Any]], name: str, pair: str, metric: str, *, whole: bool) -> list[Any]:
     """The rows of the last result on a metric and all systems of a pair, or the best 30 percent; none without any."""
     for tables in reversed(found):
-        rows = [row for row in tables[name] if row.setting_names[:3] == ("wmt19", pair, metric)]
+        rows = [row for row in tables[name].itertuples() if row[1:4] == ("wmt19", pair, metric)]
         if rows:
             most = max(row.systems for row in rows)
             return [row for row in rows if row.systems == (most if whole else most * TOP // 100)]

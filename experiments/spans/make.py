@@ -30,7 +30,7 @@ from bmx_grid.datasets.segments import clusters  # noqa: E402
 from bmx_grid.measures.pairwise import PairedSources  # noqa: E402
 from bmx_grid.measures.resampling import codes, interval, number_of, seeded_draws  # noqa: E402
 from bmx_grid.metrics.imported import Imported  # noqa: E402
-from bmx_grid.sweep.output import table_path  # noqa: E402
+from bmx_grid.sweep.folder import table_path  # noqa: E402
 
 if TYPE_CHECKING:
     from bmx_grid.core.ragged import Floats

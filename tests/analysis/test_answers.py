@@ -58,6 +58,41 @@ MORE = pair("b", combined_gain=0.3, combined_partial_r=0.1)
 WIDER = pair("b", gain=(0.0, -0.1, 0.1))
 
 
+@pytest.mark.parametrize(
+    ("rows", "conclusion"),
+    [
+        ([{"verdict": "helps", "gain": 0.033}], "LIME helps m (+0.033)."),
+        ([{"verdict": "no gain shown"}], "No gain is shown."),
+        ([{"verdict": "too little data"}], "Too little data to show a gain."),
+        ([{"verdict": "hurts", "gain": -0.1}], "No gain is shown. LIME hurts m (-0.100)."),
+        (
+            [{"verdict": "redundant", "gain": 0.04}],
+            "No boost is shown to help. LIME helps m (+0.040), but adds nothing to the other metrics.",
+        ),
+        (
+            [{"verdict": "open", "gain": 0.04}],
+            "No boost is shown to help. LIME gains +0.040 on m, and what explains it is not decided.",
+        ),
+        (
+            [{"verdict": "helps", "gain": 0.033}, {"boost": "signs", "verdict": "hurts", "gain": -0.02}],
+            "LIME (learned) helps m (+0.033). LIME (signs) hurts m (-0.020).",
+        ),
+        (
+            [pair("a", verdict="helps", gain=0.05), pair("b", verdict="no gain shown")],
+            "LIME helps m on a (+0.050).",
+        ),
+        (
+            [pair(name, verdict="hurts", gain=-0.05) for name in "abcd"],
+            "No gain is shown. 4 of 4 boosts hurt.",
+        ),
+        ([PUBLISHED | {"verdict": "helps"}], ""),
+        ([], ""),
+    ],
+)
+def test_the_conclusion_says_first_what_helps(rows, conclusion):
+    assert asked(*rows)["conclusion"] == conclusion
+
+
 def test_the_answer_has_a_line_for_each_metric_and_explainer():
     """Per metric and explainer a line of the paper's boost, whatever others gain, and one of its published point."""
     said_lines = sentences(
@@ -246,7 +281,7 @@ def test_the_widest_scope_of_each_boost_counts_and_controls_do_not():
         {"explainer": "random", "gain": 0.07},
         {"metric": "random", "gain": 0.06},
     )
-    kept = [(row.boost, row.dataset, row.language_pair) for row in each_row(result.verdicts)]
+    kept = [(row.boost, row.dataset, row.language_pair) for row in each_row(result["verdicts"])]
     assert kept == [("spread", "d", "a"), ("sum", "all", "all"), ("learned", "d", "all")]
 
 
@@ -259,12 +294,11 @@ def test_a_single_setting_has_the_verdict_of_the_first_boost_at_its_declared_poi
         pair("b", boost="second", gain=0.07, verdict=HELPS),
         pair("b", explainer="random", gain=0.06),
     )
-    verdicts = {(row.language_pair, row.explainer): row for row in analysis(*rows).ask(of_settings)}
-    gains = {names: row.gain.value for names, row in verdicts.items()}
-    assert gains == {("a", "lime"): 0.01, ("b", "lime"): 0.07, ("b", "random"): 0.06}
-    first = verdicts["a", "lime"]
-    assert (first.verdict, first.gain.low, first.gain.high) == (NO_GAIN, -0.02, 0.03)
-    assert not analysis().ask(of_settings)
+    verdicts = analysis(*rows).ask(of_settings).set_index(["language_pair", "explainer"])
+    assert verdicts["gain"].to_dict() == {("a", "lime"): 0.01, ("b", "lime"): 0.07, ("b", "random"): 0.06}
+    first = verdicts.loc["a", "lime"]
+    assert (first.verdict, first.gain_low, first.gain_high) == (NO_GAIN, -0.02, 0.03)
+    assert analysis().ask(of_settings).empty
 
 
 def test_without_verdicts_mean_gains_are_said_and_how_to_get_verdicts():
@@ -313,7 +347,7 @@ def test_counts_of_settings_that_gain_never_stand_beside_verdicts():
 )
 def test_levels_that_the_judged_data_do_not_name_are_said(rows, sentences_of_levels):
     end = ": effects of these are not controlled for, and may look like a gain." if sentences_of_levels else ""
-    assert asked(*rows).unnamed == sentences_of_levels + end
+    assert asked(*rows)["unnamed"] == sentences_of_levels + end
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def planned(name: str, setting, gain: float, fixed_gain: float = float("nan"), e
         published=SimpleNamespace(w=0.5, p=1.0, gain=fixed_gain),
         grid=dataclasses.replace(result_of_grid.grid, best_w=0.0, best_p=-1.0),
     )
-    return result, SimpleNamespace(names=names, segments=setting.segments, finished=lambda: setting)
+    return result, SimpleNamespace(names=names, segments=setting.segments, load=lambda: setting)
 
 
 def chosen(*pairs):

@@ -14,11 +14,11 @@ from some_tables import peaked, rows
 
 import bmx_grid as bmx
 from bmx_grid.analysis.base import each_row
+from bmx_grid.analysis.factors import fit_rows
 from bmx_grid.analysis.finished import load_results
 from bmx_grid.analysis.gains import real_at_points
 from bmx_grid.analysis.load import from_arrow
 from bmx_grid.analysis.points import chosen_points, selection
-from bmx_grid.analysis.regression import fit_rows
 from bmx_grid.commands.analyse import main
 from bmx_grid.core.errors import BmxError
 from bmx_grid.measures.grid import Point

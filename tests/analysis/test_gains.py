@@ -10,8 +10,8 @@ from some_tables import peaked, random_surfaces, table
 
 from bmx_grid.analysis import gains as question
 from bmx_grid.analysis.base import Given, each_row
-from bmx_grid.analysis.declared_gains import declared, declared_points
 from bmx_grid.analysis.gains import at_points, real_gains, summarise
+from bmx_grid.analysis.points import declared, declared_points
 from bmx_grid.analysis.questions import analyse_table, plain
 from bmx_grid.measures.grid import Point
 

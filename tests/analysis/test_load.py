@@ -13,7 +13,7 @@ from pyarrow import csv
 from some_frames import NAMES, frames, verdicts
 from some_tables import P, W, flat, peaked, random_surfaces, rows, table
 
-from bmx_grid.analysis import correlations
+from bmx_grid.analysis import metrics_and_people
 from bmx_grid.analysis.base import Given
 from bmx_grid.analysis.load import from_arrow, load_table, tables_beside
 from bmx_grid.core.errors import DataError, DataMissingError
@@ -21,7 +21,7 @@ from bmx_grid.evaluations.base import columns_of
 from bmx_grid.evaluations.level_rows import CorrelationRow
 from bmx_grid.evaluations.stored_tables import Tables
 from bmx_grid.evaluations.word_level import WordsRow
-from bmx_grid.sweep import results
+from bmx_grid.sweep import tables
 
 SURFACES = random_surfaces(0)
 ONE = ("d1", "a", "m1", "lime")
@@ -195,7 +195,7 @@ def test_tables_beside_a_grid_are_read_and_those_of_another_grid_are_not(folder,
     if known:
         (folder / "words.parquet").write_bytes(b"PAR1 and no more")
         with pytest.raises(DataError, match=r"words\.parquet: not a readable Parquet file \(.*\); run the sweep again"):
-            tables_beside(load_table(folder)).rows("words", WordsRow)
+            tables_beside(load_table(folder)).checked("words", WordsRow)
 
 
 def beside(folder, table):
@@ -244,9 +244,9 @@ EDITED = {
 @pytest.mark.parametrize(("edit", "message"), EDITED.values(), ids=EDITED)
 def test_a_table_beside_it_that_was_edited_is_named(tmp_path, edit, message):
     with pytest.raises(DataError, match=rf"correlations\.parquet: .*{re.escape(message)}.*: run the sweep again"):
-        tables_beside(load_table(beside(tmp_path, edit))).rows("correlations", CorrelationRow)
+        tables_beside(load_table(beside(tmp_path, edit))).checked("correlations", CorrelationRow)
     with pytest.raises(DataError, match=re.escape(message)):
-        Given(tables_beside(load_table(tmp_path))).ask(correlations.compute)
+        Given(tables_beside(load_table(tmp_path))).ask(metrics_and_people.compute)
 
 
 @pytest.mark.parametrize("version", ["an earlier version", "bmx-grid 0.1.0"])
@@ -256,8 +256,8 @@ def test_settings_of_an_earlier_version_are_not_read_and_that_is_said(tmp_path, 
     if version == "an earlier version":
         pq.write_table(older, file)
     else:
-        monkeypatch.setattr(results, "__version__", "0.1.0")
-        results.write_parquet(older, file)
+        monkeypatch.setattr(tables, "__version__", "0.1.0")
+        tables.write_parquet(older, file)
     with pytest.warns(UserWarning, match=rf"settings\.parquet: no column constructed; it was written by {version}, or"):
         assert not tables_beside(load_table(tmp_path))
 
@@ -265,7 +265,7 @@ def test_settings_of_an_earlier_version_are_not_read_and_that_is_said(tmp_path, 
 def test_a_table_beside_it_without_rows_is_read(tmp_path):
     frames = tables_beside(load_table(beside(tmp_path, lambda table: table.slice(0, 0))))
     assert len(frames["correlations"]) == 0
-    assert correlations.compute(Given(frames)).correlations == []
+    assert metrics_and_people.compute(Given(frames))["correlations"].empty
 
 
 def test_a_table_is_looked_up_by_its_name_without_reading_it(tmp_path):

@@ -31,9 +31,9 @@ def pairs(explainer, *values, **options):
 
 def test_without_tags_nothing_is_said_or_shown():
     result, shown = asked()
-    assert (result.words, result.words_in_words, shown) == ([], [], [])
+    assert (len(result["words"]), result["words_in_words"], shown) == (0, [], [])
     of_grid = analysis(auc=None).ask(marked_words.compute)
-    assert (of_grid.plausibility_in_words, list(marked_words.tables(of_grid))) == ([], [])
+    assert (of_grid["plausibility_in_words"], list(marked_words.tables(of_grid))) == ([], [])
 
 
 def test_one_sentence_says_who_finds_the_marked_words_and_what_random_attributions_reach():
@@ -45,7 +45,7 @@ def test_one_sentence_says_who_finds_the_marked_words_and_what_random_attributio
         *pairs("lime", 0.9, 0.9, side="source"),
         *pairs("lime", 0.1, 0.1, metric="random"),
     )
-    (sentence,) = result.words_in_words
+    (sentence,) = result["words_in_words"]
     assert sentence.startswith("Do explanations find the words people marked? AUC on the target of 4 language pairs")
     better, worse, open_, random = sentence.partition("(chance 0.5), ")[2].split("; ")
     assert better.startswith("better than chance: lime 0.630 [")
@@ -56,15 +56,16 @@ def test_one_sentence_says_who_finds_the_marked_words_and_what_random_attributio
 
 def test_a_single_setting_has_its_own_interval_and_two_pairs_none():
     result, _ = asked(*pairs("lime", 0.6), *pairs("shap", 0.6, 0.7), *pairs("shap", 0.6, 0.7, metric="other"))
-    by_explainer = {row.explainer: row.measures["auc"] for row in result.words}
-    assert (by_explainer["lime"].low, by_explainer["lime"].high) == pytest.approx((0.58, 0.62))
-    assert math.isnan(by_explainer["shap"].low)
-    assert by_explainer["shap"].value == pytest.approx(0.65)
+    words = result["words"].set_index("explainer")
+    assert words.loc["lime", ["auc_low", "auc_high"]].tolist() == pytest.approx([0.58, 0.62])
+    assert math.isnan(words["auc_low"]["shap"])
+    assert words["auc"]["shap"] == pytest.approx(0.65)
+    assert words.loc["shap", ["pairs", "settings"]].tolist() == [2, 4]
 
 
 def test_labels_are_ranked_by_mcc():
     result, shown = asked(*pairs("x", 0.2, measure="mcc"), *pairs("y", 0.4, measure="mcc"))
-    assert result.words_in_words == [
+    assert result["words_in_words"] == [
         "Do explanations find the words people marked? MCC on the target of 1 language pair (chance 0), better than "
         "chance: y 0.400 [0.380, 0.420], x 0.200 [0.180, 0.220]."
     ]
@@ -73,7 +74,7 @@ def test_labels_are_ranked_by_mcc():
 
 def test_what_is_undefined_stands_below_what_is_worse_than_nothing():
     result, _ = asked(*pairs("a", math.nan), *pairs("b", -0.2, measure="mcc"), *pairs("c", 0.1))
-    assert [row.explainer for row in result.words] == ["c", "b", "a"]
+    assert result["words"]["explainer"].tolist() == ["c", "b", "a"]
 
 
 SETTINGS = [("d", pair, "m", explainer) for pair in "abcdef" for explainer in ("lime", "random")]
@@ -104,7 +105,7 @@ def test_the_relation_is_the_rank_correlation_of_auc_and_gain_over_settings():
 def test_undefined_settings_are_counted_and_two_pairs_have_no_correlation():
     of_all = analysis({**AUC, "a": math.nan}).ask(marked_words.plausibility)["all"]
     assert (of_all.n, of_all.undefined) == (5, 1)
-    (sentence,) = analysis({pair: AUC[pair] for pair in "ab"}).ask(marked_words.compute).plausibility_in_words
+    (sentence,) = analysis({pair: AUC[pair] for pair in "ab"}).ask(marked_words.compute)["plausibility_in_words"]
     assert "no correlation of AUC and gain at the declared point is defined" in sentence
 
 
@@ -118,4 +119,4 @@ def test_undefined_settings_are_counted_and_two_pairs_have_no_correlation():
 )
 def test_the_sentence_says_what_the_interval_allows(gains, message):
     scaled = {pair: gain / 100 for pair, gain in gains.items()}
-    assert message in analysis(gains=scaled).ask(marked_words.compute).plausibility_in_words[0]
+    assert message in analysis(gains=scaled).ask(marked_words.compute)["plausibility_in_words"][0]

@@ -5,7 +5,7 @@ import pytest
 from some_frames import as_table
 
 from bmx_grid.analysis.base import Given
-from bmx_grid.analysis.placebos import compute, tables
+from bmx_grid.analysis.metrics_and_people import compute, tables
 from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.significance import TestRow as Comparison
 
@@ -42,7 +42,7 @@ def test_what_beats_no_placebo_is_named(rows, message):
     others = [row_of("chrf", "bleu", -0.1, 0.9, family="segment: metric against metric")]
     tests = [*(row_of(*row) for row in rows), *(row_of(*row, test="williams") for row in rows), *others]
     answer = compute(Given({"tests": as_table(tests)}))
-    assert answer.unbeaten == message
+    assert answer["unbeaten"] == message
     (table,) = tables(answer)
     assert len(table.rows) == len(rows)
 

@@ -17,9 +17,9 @@ from bmx_grid.analysis.gains import real_at_points
 from bmx_grid.analysis.questions import (
     analyse_table,
     as_plain,
-    counts,
     load_questions,
     numbers,
+    papers_numbers,
     plain,
     to_json,
 )
@@ -105,7 +105,8 @@ class Scored(SettingRow):
 
 
 def compute(given):
-    return {"rated": [row for row in given.rows("scores", Scored) if row.human > 0]}
+    scores = given.frame("scores", Scored)
+    return {"rated": scores[scores["human"] > 0]}
 
 
 def tables(result):
@@ -156,7 +157,7 @@ def test_guests_are_loaded_if_a_sweep_names_them_and_stand_before_the_questions_
 
 def test_two_questions_may_not_write_the_same_key():
     second = SimpleNamespace(__name__="other", compute=lambda inputs: {"ridge": 1.0}, tables=lambda result: ())
-    with pytest.raises(ConfigError, match=r"bmx_grid\.analysis\.regression and other both write 'ridge'"):
+    with pytest.raises(ConfigError, match=r"bmx_grid\.analysis\.factors and other both write 'ridge'"):
         plain(analyse_table(table(SURFACES), questions=(*load_questions(()), second)))
 
 
@@ -180,10 +181,12 @@ def test_json_is_read_back_and_tracked_numbers_are_finite():
     assert tracked["medians/lime/w"] == plain(analysis)["medians"]["lime"]["w"]
 
 
-def test_counts_are_tracked_apart_from_what_was_found():
+def test_the_papers_numbers_are_said_in_a_line():
     analysis = analyse_table(table(SURFACES))
-    assert (counts(analysis)["settings"], counts(analysis)["fixed/n"]) == (len(SURFACES), len(analysis.real))
-    assert not counts(analysis).keys() & numbers(analysis).keys()
+    medians = numbers(analysis)
+    point = f"LIME p = {medians['medians/lime/p']:g}, w = {medians['medians/lime/w']:g}"
+    assert point in papers_numbers(analysis)
+    assert papers_numbers(analysis).endswith(f"ridge R² {medians['ridge/r2']:.2f}")
     assert not [name for name in numbers(analysis) if name.split("/")[-1] in ("n", "better", "worse", "undefined")]
 
 

@@ -7,9 +7,9 @@ from sklearn.linear_model import Ridge
 from some_tables import flat, lime, peaked, random_surfaces, table
 
 from bmx_grid.analysis.base import FACTORS
+from bmx_grid.analysis.factors import cluster_errors, compute, fit_rows
 from bmx_grid.analysis.gains import real_gains
 from bmx_grid.analysis.questions import analyse_table
-from bmx_grid.analysis.regression import cluster_errors, compute, fit_rows
 from bmx_grid.measures.grid import Point
 
 SURFACES = random_surfaces(2, pairs=("a", "b", "c"), explainers=("lime", "shap"))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from some_tables import P, W, lime, peaked, random_surfaces, table
 
+from bmx_grid.analysis.factors import compute, moved_gains
 from bmx_grid.analysis.questions import analyse_table
-from bmx_grid.analysis.transfer import compute, moved_gains
 
 
 def best_by_hand(surface):

@@ -73,7 +73,7 @@ def test_segments_without_words_keep_the_base_score_and_are_named():
     others = [
         dataclasses.replace(explanation, base_score=0.25) for explanation in explained.explanations
     ]  # chrF scores no words with 0
-    assert boosted_by(recipe, Chrf(), others)[0][[2, 3]].tolist() == [0.25, 0.25]
+    assert boosted_by(recipe.boost, recipe.fitted(), Chrf(), others)[0][[2, 3]].tolist() == [0.25, 0.25]
     assert np.isfinite(explained.scores).all()
     one_side = recipe_of(FeatureMix(feature="share_negative", side="ground_truth"))
     explained = bmx_grid.load(recipe=one_side).explain([*HYPOTHESES, "words of one side"], references=[*REFERENCES, ""])

@@ -8,11 +8,12 @@ import pytest
 from fakes import HashMetric
 
 from bmx_grid.attribution.explain import explain_items
-from bmx_grid.attribution.promises import OF_EXPLAINERS, OF_METRICS, check_batches, short_items
+from bmx_grid.attribution.promises import OF_EXPLAINERS, OF_METRICS, short_items
 from bmx_grid.core.errors import ComponentError
 from bmx_grid.core.identity import identity
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.metrics.chrf import Chrf
+from bmx_grid.sweep.scoring import check_batches
 from bmx_grid.words.perturbation import Plan
 
 

@@ -235,10 +235,10 @@ def test_what_cannot_be_written_read_or_removed_is_named(tmp_path, monkeypatch):
     place = fill(tmp_path / "other", [0])
     add(place, [1, 2])
 
-    def refuse(*_):
+    def refuse(*_, **options):
         raise OSError(30, "Read-only file system")
 
-    monkeypatch.setattr(store, "remove", refuse)
+    monkeypatch.setattr(Path, "unlink", refuse)
     with pytest.raises(StoreError, match=r"cannot remove .*: Read-only file system.* cache_dir"):
         place.merge()
 

@@ -10,7 +10,7 @@ from huggingface_hub import constants
 
 from bmx_grid.api import dry_run
 from bmx_grid.api.dry_run import NOT_HERE, SLOW, TIMED_TEXTS, TRACES, Timed, duration, seconds_per_text
-from bmx_grid.models.sizes import GIGABYTES
+from bmx_grid.models.model_cards import GIGABYTES
 from bmx_grid.words.perturbation import Item
 
 TWO = (Item(source="a b c", hypothesis="d e"), Item(source="f", hypothesis=""))

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from bmx_grid.analysis import marked_words, regression, side_by_side
+from bmx_grid.analysis import factors, marked_words, side_by_side
 from bmx_grid.evaluations import boost_evidence
 from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.boost_evidence import contrasts, joint_samples, lines_of
@@ -90,7 +90,7 @@ INTERVALS = {
     "systems, by their number": lambda count: len(over_systems(count, 5)) or math.nan,
     "cross-fitted scores": lambda count: cross_fit(sample(count))[0],
     "the best point of a grid": lambda count: selection_adjusted(sample(count), 40)[1],
-    "coefficients": lambda count: regression.cluster_errors(np.abs(X)[:, None], HUMAN, clusters(count), 1, 40)[0],
+    "coefficients": lambda count: factors.cluster_errors(np.abs(X)[:, None], HUMAN, clusters(count), 1, 40)[0],
     "two sweeps": lambda count: side_by_side._difference(
         np.column_stack([X, Y]), HUMAN, clusters(count), "pearson", 40, 1
     )[1],

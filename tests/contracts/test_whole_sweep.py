@@ -33,7 +33,8 @@ from bmx_grid.evaluations.grid_surface import GridEvaluation
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.measures.grid import Point, PowerRange
 from bmx_grid.report.table import MARK
-from bmx_grid.sweep.results import SettingResult, Spent, ceilings_table, evaluation_tables, settings_table
+from bmx_grid.sweep.judge import SettingResult, Spent
+from bmx_grid.sweep.tables import ceilings_table, evaluation_tables, settings_table
 from bmx_grid.words.attributions import AttributionSet
 from bmx_grid.words.tags import WordTags
 
@@ -146,15 +147,13 @@ def whole_sweep():
         SettingResult(
             *setting.names,
             by_evaluation,
-            len(setting.segments),
-            int(np.isfinite(setting.segments.human_scores).sum()),
+            setting,
             "",
             {},
             "",
             Spent(),
             False,
             correlation=GRID.correlation,
-            words={"source": 3.0, "hypothesis": 5.5},
         )
         for setting, by_evaluation in zip(settings, results_of_settings, strict=True)
     ]

@@ -10,7 +10,7 @@ import pytest
 
 from bmx_grid.commands.data import main
 from bmx_grid.core.errors import DataError
-from bmx_grid.datasets.rated_spans import ratings_of
+from bmx_grid.datasets.rows_of_files import ratings_of
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.datasets.span_files import read_spans
 from bmx_grid.explainers.imported_attributions import Imported

@@ -455,7 +455,7 @@ def test_without_openpyxl_a_workbook_names_the_extra(tmp_path, monkeypatch, writ
         raise ImportError("Missing optional dependency 'openpyxl'.")
 
     monkeypatch.setattr(pd, "ExcelFile", missing)
-    monkeypatch.setattr("bmx_grid.datasets.workbooks._check_size", lambda path, limit: None)
+    monkeypatch.setattr("bmx_grid.datasets.binary_tables._check_size", lambda path, limit: None)
     with pytest.raises(ConfigError, match=r"requires openpyxl, the extra excel: pip install openpyxl, or save .*\.csv"):
         open_table(write("my.xlsx", b"PK"))
 

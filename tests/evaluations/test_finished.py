@@ -9,7 +9,8 @@ import pytest
 from some_settings import finished
 
 from bmx_grid.evaluations.base import Estimate, Tested, as_columns
-from bmx_grid.evaluations.boost_inputs import Member, linked
+from bmx_grid.evaluations.choose import linked
+from bmx_grid.evaluations.held_out import Member, Rated
 from bmx_grid.evaluations.stored_tables import Tables
 
 
@@ -69,8 +70,8 @@ def test_an_estimate_has_columns_for_its_ends_and_a_tested_one_for_its_p_as_well
     columns = as_columns(Gained, [row])
     of_gain = {"gain": [0.1], "low": [-0.2], "high": [0.3], "p": [0.04]}
     assert columns == {**of_gain, "rest": [1.0], "rest_low": [0.5], "rest_high": [1.5]}
-    (read,) = Tables({"gained": pd.DataFrame(columns)}).rows("gained", Gained)
-    assert read.gain == row.gain
+    read = Tables({"gained": pd.DataFrame(columns)}).checked("gained", Gained)
+    assert read.to_dict("list") == columns
 
 
 def test_a_pair_that_no_other_chooses_for_leaves_the_others_their_choices():
@@ -78,6 +79,6 @@ def test_a_pair_that_no_other_chooses_for_leaves_the_others_their_choices():
     rated = [(*rng.normal(size=(2, 9)), np.ones((9, 2)), places, places, places, places, everyone) for _ in range(3)]
     labels = [list("abcdefghi"), list("abcdefghi"), list("jklmnopqr")]
     members = linked(
-        "pearson", [Member(*arrays, finished(9), {}, {}, (), ()) for arrays in rated], labels, ["x", "y", "y"]
+        "pearson", [Member(finished(9), Rated(*arrays), {}, {}, ()) for arrays in rated], labels, ["x", "y", "y"]
     )
     assert [list(member.choosing) for member in members] == [[2], [], [0]]

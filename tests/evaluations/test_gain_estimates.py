@@ -11,8 +11,8 @@ import bmx_grid as bmx
 from bmx_grid.boosts.feature_mix import FeatureMix
 from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
 from bmx_grid.core.ragged import Ragged
+from bmx_grid.evaluations.boost_evidence import estimate_gain
 from bmx_grid.evaluations.boosts import BoostEvaluation
-from bmx_grid.evaluations.gain_estimates import estimate_gain
 from bmx_grid.evaluations.grid_surface import GridEvaluation
 from bmx_grid.evaluations.significance import SignificanceEvaluation
 from bmx_grid.measures.grid import Point, PowerRange
@@ -250,3 +250,24 @@ def test_a_sweep_of_forty_segments_with_four_empty_hypotheses_has_one_value_of_o
     assert published["gain"] == both["verdicts"].query("point == 'published'")["gain"].item()
     assert published["correlation"] == both["settings"]["fixed"].item()
     assert both["verdicts"].query("boost == 'share_negative'")["n"].tolist() == [36]
+
+
+def test_the_baseline_is_of_the_segments_that_a_gain_rests_on(settings):
+    """Of these the boosted correlation is the baseline and the gain, and of several pairs the mean of both."""
+    tables = in_turn(settings, {"power_mean_grid": PAPERS, "of_hypothesis": HYPOTHESIS})
+    rows = pd.DataFrame(tables["boosts"])
+    rows = rows[rows["against"] == "metric"]
+    for setting in settings:
+        names = setting.segments.language_pair
+        of_pair = rows[(rows["language_pair"] == names) & (rows["boost"] == "of_hypothesis")]
+        used = ~EMPTY & np.isfinite(setting.segments.human_scores)
+        base, human = setting.scores.base_scores[used], setting.segments.human_scores[used]
+        expected = np.corrcoef(base, human)[0, 1]
+        assert of_pair["n"].eq(used.sum()).all()
+        # Two ways to the same sums: a few roundings of float64.
+        np.testing.assert_allclose(of_pair["baseline"], expected, rtol=1e-12)
+    alike = ["boost", "point", "beside"]
+    pairs = rows[rows["pairs"] == 1].groupby(alike)["baseline"].mean()
+    together = rows[rows["pairs"] == 2].set_index(alike)["baseline"]
+    assert len(together) and set(together.index) <= set(pairs.index)
+    np.testing.assert_allclose(together, pairs[together.index], rtol=1e-12)

@@ -1,7 +1,5 @@
 """The best systems: what the tables show of the evaluations top_systems and difficulty."""
 
-from types import SimpleNamespace
-
 from some_frames import completed
 
 from bmx_grid.analysis.base import Given
@@ -45,7 +43,7 @@ def test_all_systems_and_the_best_30_percent_with_intervals():
 
 def test_the_best_30_percent_are_at_least_the_fewest_that_have_rows():
     sizes = {(3, 19): (19, 5), (3, 9): (9, 3), (4, 4): (4, 4)}
-    shown = {ends: best_systems.shown_sizes([SimpleNamespace(systems=size) for size in ends]) for ends in sizes}
+    shown = {ends: best_systems.shown_sizes(ends) for ends in sizes}
     assert shown == sizes
 
 

@@ -27,7 +27,7 @@ from bmx_grid.attribution.explain import explain_items
 from bmx_grid.commands.score import main as score_command
 from bmx_grid.core.errors import BmxError, ConfigError, DataError, UnavailableError
 from bmx_grid.explainers.erasure import Erasure
-from bmx_grid.guests.judge import server as server_module
+from bmx_grid.guests.judge import client as client_module
 from bmx_grid.guests.judge.judge import Judge
 from bmx_grid.guests.judge.prompts import Prompt
 from bmx_grid.guests.judge.server import Answer
@@ -135,7 +135,7 @@ def test_a_server_that_is_not_there_is_named(judge):
     ],
 )
 def test_what_speaks_no_http_or_never_ends_is_named(judge, monkeypatch, sent, message):
-    monkeypatch.setattr(server_module, "MOST_PAUSE", 0.0)
+    monkeypatch.setattr(client_module, "MOST_PAUSE", 0.0)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         threading.Thread(target=send_slowly, args=(listening, sent), daemon=True).start()
         address = SimpleNamespace(url=f"http://127.0.0.1:{listening.getsockname()[1]}/v1")

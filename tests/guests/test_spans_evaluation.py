@@ -81,7 +81,7 @@ def test_a_pair_without_error_free_segments_is_undefined_and_counted(planted):
     assert [np.isnan(row.mcc.value) for row in result["error_free"]] == [True, True]
     rows = [dataclasses.replace(row, dataset="toy", language_pair="de-en") for row in result["error_free"]]
     answer = compute(Given({"error_free": as_table(rows)}))
-    assert answer.undefined_pairs == 1
+    assert answer["undefined_pairs"] == 1
     assert next(iter(tables(answer))).notes[0] == "Undefined in 1 language pair."
 
 
@@ -90,7 +90,7 @@ def test_the_sentence_names_the_best_explainer_and_the_ceiling(planted):
     (result,) = evaluation.evaluate([setting])
     rows = [dataclasses.replace(row, dataset="toy", language_pair="de-en") for row in result["spans"]]
     answer = compute(Given({"spans": as_table(rows)}))
-    (sentence,) = [text for text in answer.spans_in_words if "MPP against gold: the best F1 is" in text]
+    (sentence,) = [text for text in answer["spans_in_words"] if "MPP against gold: the best F1 is" in text]
     assert "people reach 1.000" in sentence
     (table,) = tables(answer)
     assert len(table.rows) == 4

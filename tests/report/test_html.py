@@ -30,11 +30,11 @@ from bmx_grid.report.analysis_files import analyse_sweep, page_figures, write_an
 from bmx_grid.report.canvas import Drawing, save
 from bmx_grid.report.html import LEVELS, NO_GAIN_HERE, heat_maps, write_metrics_report, write_report
 from bmx_grid.sweep.executors.local import Sequential
-from bmx_grid.sweep.output import OutputFolder
+from bmx_grid.sweep.folder import OutputFolder
 from bmx_grid.sweep.plan import make_plan
-from bmx_grid.sweep.results import evaluation_tables, settings_table
-from bmx_grid.sweep.runner import run_plan
+from bmx_grid.sweep.scoring import run_plan
 from bmx_grid.sweep.settings import PlanOptions, SweepPlan
+from bmx_grid.sweep.tables import evaluation_tables, settings_table
 
 HOSTILE = "<script>alert(1)</script>\"'&</td>"
 VOID = {"meta", "link", "input", "img", "br", "hr"}
@@ -340,7 +340,7 @@ def test_a_finished_sweep_is_shown_with_its_words_and_signatures(tmp_path, blank
     fixed = {"erasure": Point(w=0.0, p=1.0)}
     grid = GridEvaluation(p=PowerRange(-1, 2, 1), w=(0.0, 0.5, 1.0), fixed=fixed)
     options = {"executor": Sequential(), "stop_on_error": True, "progress": lambda *_: None}
-    results = [outcome.result for outcome in run_plan(plan, {"grid": grid}, **options)]
+    results = list(run_plan(plan, {"grid": grid}, **options))
     tables = {"settings": settings_table(results), **evaluation_tables(grid, results)}
     _, _, said = analyse_sweep(results, plan, AnalysisOptions(fixed), OutputFolder(tmp_path), tables=tables)
     assert said.startswith("Erasure at w 0, p 1, given")

@@ -1,15 +1,19 @@
 """Metrics beside further human scores: the ceiling is drawn, at the highest of them."""
 
+import pandas as pd
 import pytest
 
-from bmx_grid.analysis.correlations import MetricRow
-from bmx_grid.evaluations.base import Estimate
 from bmx_grid.report.canvas import style
-from bmx_grid.report.figures import metrics_and_people
+from bmx_grid.report.figures import human_ceilings
 
 
 def row(metric, r, pdp=0.1, pair="en-de"):
-    return MetricRow("wmt", pair, metric, {"segment r": Estimate(r, r - 0.1, r + 0.1), "PDP": Estimate(pdp)}, {})
+    names = {"dataset": "wmt", "language_pair": pair, "metric": metric}
+    return {**names, "segment r": r, "PDP": pdp, "segment r_low": r - 0.1, "segment r_high": r + 0.1}
+
+
+def figures(*rows):
+    return list(human_ceilings(pd.DataFrame(rows)))
 
 
 def test_a_language_pair_with_other_human_scores_has_a_figure():
@@ -20,7 +24,7 @@ def test_a_language_pair_with_other_human_scores_has_a_figure():
         row("human_mqm", 0.4),
         row("chrf", 0.1, pair="x"),
     ]
-    (drawing,) = metrics_and_people(rows)
+    (drawing,) = figures(*rows)
     assert drawing.stem == "people_and_metrics_wmt_en-de"
     with style():
         figure = drawing.draw()
@@ -32,13 +36,13 @@ def test_a_language_pair_with_other_human_scores_has_a_figure():
 
 
 def test_metrics_without_people_have_none():
-    assert list(metrics_and_people([row("chrf", 0.2)])) == []
+    assert figures(row("chrf", 0.2)) == []
 
 
 def test_a_metric_of_systems_alone_is_no_bar():
-    of_systems = MetricRow("wmt", "en-de", "bleu", {"system r": Estimate(0.9)}, {})
-    assert list(metrics_and_people([of_systems])) == []
-    (drawing,) = metrics_and_people([row("chrf", 0.2), of_systems, row("human_mqm", 0.4)])
+    of_systems = {"dataset": "wmt", "language_pair": "en-de", "metric": "bleu", "system r": 0.9}
+    assert figures(of_systems) == []
+    (drawing,) = figures(row("chrf", 0.2), of_systems, row("human_mqm", 0.4))
     with style():
         (axes,) = drawing.draw().axes
     assert [text.get_text() for text in axes.texts] == ["human_mqm", "chrF"]

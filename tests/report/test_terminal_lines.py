@@ -10,9 +10,8 @@ from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.models.files import check_model
-from bmx_grid.report.table import width_of
-from bmx_grid.report.terminal_lines import WIDEST, cautions, failures, sentences, setting_line
-from bmx_grid.sweep.outcomes import Outcome
+from bmx_grid.report.table import WIDTH, sentences, width_of
+from bmx_grid.report.terminal_lines import cautions, failures, setting_line
 from bmx_grid.sweep.plan import make_plan
 from bmx_grid.sweep.settings import NotRun, PlanOptions
 
@@ -76,12 +75,12 @@ def test_every_line_fits_the_terminal(width, monkeypatch):
     monkeypatch.setenv("COLUMNS", str(width))
     lines = sentences(["LIME on chrF: " + "word " * 60, "短い " * 60])
     printed = f"{lines}\n{failures([NotRun('failed', 'd', 'the reason of it ' * 20)])}"
-    assert max(map(width_of, printed.splitlines())) <= 2 * min(width, WIDEST)
+    assert max(map(width_of, printed.splitlines())) <= 2 * min(width, WIDTH)
 
 
 def test_the_line_of_a_setting_has_correlations_and_no_gain():
     result = make_result()
-    line = setting_line(Outcome(result.label, result, None, None), 1, 9, set())
+    line = setting_line(result, 1, 9, set())
     published = number(result.published.correlation, ".4f")
     assert f"baseline 0.5000, published point {published}, " in line and "gain" not in line
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bmx_grid.sweep import outcomes
+from bmx_grid.sweep import judge
 from bmx_grid.sweep.executors.base import WorkerLost
 from bmx_grid.sweep.executors.local import Sequential
 
@@ -28,13 +28,13 @@ def tables(sweep, tmp_path):
 def test_workers_find_what_this_process_finds(tables, monkeypatch):
     first = tables("scored", "executor=sequential")
     assert tables("here", "executor=sequential") == first
-    monkeypatch.setattr(outcomes, "WORTH_WORKERS", 0.0)
+    monkeypatch.setattr(judge, "WORTH_WORKERS", 0.0)
     assert tables("worked", "executor=loky", "executor.n_jobs=2") == first
 
 
 def test_a_lost_worker_loses_no_setting(tables, monkeypatch):
     expected = tables("scored", "executor=sequential")
-    monkeypatch.setattr(outcomes, "WORTH_WORKERS", 0.0)
+    monkeypatch.setattr(judge, "WORTH_WORKERS", 0.0)
     ended, lost_after = Sequential.run, []
 
     def lost(self, jobs):

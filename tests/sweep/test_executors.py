@@ -22,7 +22,7 @@ from bmx_grid.sweep.executors.base import AHEAD, Job, Lane, Workers, results
 from bmx_grid.sweep.executors.dask import Dask
 from bmx_grid.sweep.executors.local import Loky, Sequential
 from bmx_grid.sweep.plan import make_plan
-from bmx_grid.sweep.runner import _needs_device, run_plan
+from bmx_grid.sweep.scoring import _needs_device, run_plan
 from bmx_grid.sweep.settings import NotRun, PlanOptions
 
 TWO = ("cuda:0", "cuda:1")
@@ -215,8 +215,8 @@ def test_texts_of_what_fails_are_neither_done_nor_left(tmp_path):
     done, dropped = [], []
     executor = Sequential(chunk_texts=20)
     options = {"executor": executor, "stop_on_error": False, "progress": done.append, "drop": dropped.append}
-    failed = [outcome for outcome in run_plan(plan, {}, **options) if isinstance(outcome, NotRun)]
-    reasons = {outcome.label.split(" · ")[2]: outcome.reason for outcome in failed}
+    failed = [part for part in run_plan(plan, {}, **options) if isinstance(part, NotRun)]
+    reasons = {part.label.split(" · ")[2]: part.reason for part in failed}
     assert reasons["absent"] == "there is no such library" and "ZeroDivisionError" in reasons["later"]
     by_metric = {setting.metric_name: setting.n_texts for setting in plan.settings}
     assert plan.n_texts == sum(by_metric.values()) > plan.n_texts_here == by_metric["chrf"] + by_metric["later"]
@@ -230,7 +230,7 @@ def test_what_a_setting_spent_is_the_sum_of_its_chunks(tmp_path, chunk_texts):
     scope = PlanOptions(data_dir=tmp_path, cache_dir=tmp_path / "cache", limit=10)
     plan = make_plan(data, {"chrf": Chrf()}, {"erasure": Erasure()}, scope)
     executor, sizes = Sequential(chunk_texts=chunk_texts), []
-    (outcome,) = run_plan(plan, {}, executor=executor, stop_on_error=True, progress=sizes.append)
+    (result,) = run_plan(plan, {}, executor=executor, stop_on_error=True, progress=sizes.append)
     assert (len(sizes) > 3) is (chunk_texts == 20)
-    assert outcome.result.spent.n_texts == sum(sizes) > 100
-    assert outcome.result.spent.seconds > 0
+    assert result.spent.n_texts == sum(sizes) > 100
+    assert result.spent.seconds > 0

@@ -12,7 +12,7 @@ from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.metrics.chrf import Chrf
-from bmx_grid.sweep.outcomes import evaluate
+from bmx_grid.sweep.judge import judge_setting
 from bmx_grid.sweep.plan import make_plan
 from bmx_grid.sweep.settings import PlanOptions
 from bmx_grid.words.attributions import AttributionSet
@@ -70,7 +70,7 @@ def test_what_is_from_a_file_is_not_missing_and_is_loaded(tmp_path, metric, expl
         expected = [row.base_score for row in rows]
         setting.slot.add(rows)
         assert setting.slot.missing(setting.keys) == []
-    loaded = setting.load()
+    loaded = setting.load().scores
     np.testing.assert_array_equal(loaded.base_scores, expected)
     assert (list(loaded.by_role), loaded.n_unexplained) == (roles, n_unexplained)
     assert dict(loaded.attributed) == ({"hypothesis": SPOKEN_OF} if isinstance(explainer, WordsOfFile) else {})
@@ -81,11 +81,11 @@ def test_what_is_from_a_file_is_not_missing_and_is_loaded(tmp_path, metric, expl
 def test_scores_of_whole_systems_only_are_no_fault_of_a_metric(tmp_path):
     (setting,) = planned(tmp_path, ScoresOfFile(), None).settings
     nothing = AttributionSet(np.full(3, np.nan), {}, systems={"A": 2.0})
-    _, finished = evaluate(replace(setting, scores_of_file=nothing), {}, None)
-    assert finished.scores is nothing
+    result = judge_setting(replace(setting, scores_of_file=nothing), {}, None)
+    assert result.finished.scores is nothing
     setting.slot.add([replace(row, base_score=np.nan) for row in explain_items(Chrf(), None, setting.items, 0)])
     with pytest.raises(UnavailableError, match="m has no score for any of 3 segments"):
-        evaluate(replace(setting, scores_of_file=None), {}, None)
+        judge_setting(replace(setting, scores_of_file=None), {}, None)
 
 
 @pytest.mark.parametrize(

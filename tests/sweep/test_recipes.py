@@ -25,7 +25,7 @@ from bmx_grid.evaluations.base import OF_SETS, Evaluation
 from bmx_grid.explainers.lime import Lime
 from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.chrf import Chrf
-from bmx_grid.sweep.output import recipes_of
+from bmx_grid.sweep.folder import recipes_of
 from bmx_grid.words.segmentation import WHITESPACE
 
 SMALL = (

@@ -14,8 +14,8 @@ from some_settings import finished
 from bmx_grid.core.errors import StoreError
 from bmx_grid.datasets.segments import Judgements, SegmentSet
 from bmx_grid.measures.annotators import reliability
-from bmx_grid.sweep.outcomes import _repeat_deviation
-from bmx_grid.sweep.results import Spent, ceilings_table, settings_table, write_csv, write_parquet
+from bmx_grid.sweep.judge import Spent
+from bmx_grid.sweep.tables import ceilings_table, repeat_deviation, settings_table, write_csv, write_parquet
 
 
 def test_rows_run_over_w_first_then_p_and_hold_every_point():
@@ -103,4 +103,4 @@ def test_the_deviation_of_a_judge_is_that_of_the_correlations_of_its_repeats():
     expected = np.std([pearsonr(scores, human).statistic for scores in repeats], ddof=1)
     for repeat, deviation in ((3, expected), (1, np.nan)):
         setting.metric = SimpleNamespace(repeat=repeat)
-        assert _repeat_deviation(setting, "pearson") == pytest.approx(deviation, nan_ok=True)
+        assert repeat_deviation(setting, "pearson") == pytest.approx(deviation, nan_ok=True)

@@ -58,7 +58,7 @@ def test_a_sweep_writes_the_published_schema_one_row_a_grid_point(whole, authors
     assert [(field.name, field.type) for field in ours.schema] == [(field.name, field.type) for field in published]
     assert ours.num_rows == 2 * 3 * 3600
     assert {path.name for path in (whole / "out").iterdir()} == {
-        *("config.yaml", "log.txt", "settings.csv", "tables", ".sweep.json")
+        *("config.yaml", "log.txt", "settings.csv", "tables", ".sweep.json", ".sweep.lock")
     }
     assert {path.name for path in (whole / "out" / "tables").iterdir()} == {
         *("grid.parquet", "points.parquet", "scores.parquet", "settings.parquet")

@@ -9,6 +9,7 @@ import shutil
 import signal
 import sqlite3
 import subprocess
+import sys
 import urllib.request
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -18,19 +19,45 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from filelock import FileLock
 from some_results import make_result, with_evaluated, with_grid, without_point
-from started import free_port, wait_for, wait_until_alone
-from tracked import CONFIG, CURVES, HEADLINE, SCALARS, address, client, n_points, runs_of, started, track
+from started import PATIENCE, free_port, start, wait_for, wait_until_alone
+from tracked import (
+    CONFIG,
+    CURVES,
+    FOUND,
+    HEADLINE,
+    SCALARS,
+    address,
+    all_runs,
+    client,
+    n_points,
+    runs_of,
+    started,
+    track,
+)
 
 from bmx_grid.core.configure import build, load_option
 from bmx_grid.core.errors import StoreError
 from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.grid_surface import metric_alone
 from bmx_grid.evaluations.verdicts import DISTANCE, LEGEND
-from bmx_grid.sweep.mlflow_runs import pages, parameters, points, server_command, source_tags, sweep_identity
+from bmx_grid.sweep.folder import LOCK
+from bmx_grid.sweep.judge import Spent
+from bmx_grid.sweep.mlflow_runs import (
+    Finding,
+    curves_of,
+    description_of,
+    numbers_of,
+    pages,
+    parameters,
+    server_command,
+    source_tags,
+    sweep_identity,
+)
 from bmx_grid.sweep.mlflow_store import AT_ONCE, check_artifact
-from bmx_grid.sweep.results import Spent, write_parquet
 from bmx_grid.sweep.settings import NotRun
+from bmx_grid.sweep.tables import write_parquet
 from bmx_grid.sweep.tracking import MlflowTracker, Tracker
 
 PAPER = {"p": tuple((np.arange(-300, 300) / 10).tolist()), "w": (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)}
@@ -42,13 +69,15 @@ def test_a_sweep_is_a_run_beside_one_for_each_setting(folder, monkeypatch):
     track(folder, results)
     (parent,), children = runs_of(folder)
     assert parent.data.params == {"dataset": "toy", "metric": "chrf, bleu", "seed": "0"}
-    assert parent.info.run_name == "s · toy · chrf, bleu"
+    assert parent.info.run_name == "sweep s · toy · chrf, bleu"
     assert parent.data.tags["mlflow.note.content"] == "All is well."
-    assert parent.data.tags["answer"] == "LIME helps.\nSo-so."
     # MLflow opens a table with all runs below another one hidden.
     assert not [run for run in children if "mlflow.parentRunId" in run.data.tags]
     assert {run.data.tags["sweep"] for run in children} == {parent.data.tags["sweep"]}
-    assert {run.info.run_name for run in children} == {result.label for result in results}
+    assert {run.info.run_name for run in children} == {
+        "helps +0.250 chrf · lime · de-en · toy",
+        "helps +0.250 bleu · lime · de-en · toy",
+    }
     assert {run.info.status for run in (parent, *children)} == {"FINISHED"}
     child = next(run for run in children if run.data.params["metric"] == "chrf")
     assert child.data.params["w"] == "0, 0.4, 1" and child.data.params["p"] == "-3 … 2.9, 60 values"
@@ -62,38 +91,81 @@ def test_a_sweep_is_a_run_beside_one_for_each_setting(folder, monkeypatch):
 def test_every_grid_point_is_there_once_at_its_step(folder):
     result = make_result()
     track(folder, [result])
-    (child,) = runs_of(folder)[1]
+    (setting,) = runs_of(folder)[1]
+    (curves,) = all_runs(folder, "curves")
+    assert curves.data.tags["mlflow.parentRunId"] == setting.info.run_id and curves.info.status == "FINISHED"
     for column, name in enumerate(("pearson/w0", "pearson/w0.4", "pearson/w1")):
-        history = client(folder).get_metric_history(child.info.run_id, name)
+        history = client(folder).get_metric_history(curves.info.run_id, name)
         curve = zip(range(-30, 30), result.grid.correlation[:, column], strict=True)
         assert [(point.step, point.value) for point in history] == list(curve)
-        assert [point.timestamp - child.info.start_time for point in history] == list(range(60)), "pages draw over time"
+        assert [point.timestamp - curves.info.start_time for point in history] == list(range(60)), (
+            "pages draw over time"
+        )
+    powers = client(folder).get_metric_history(curves.info.run_id, "p")
+    assert [point.value for point in powers] == list(result.spec.p), "the axis of the curves"
     assert n_points(folder) == CURVES + SCALARS + HEADLINE
-    assert child.data.metrics["in-sample best pearson"] == result.grid.best
-    assert child.data.metrics["in-sample best p"] == result.grid.best_p
-    assert child.data.metrics["published pearson"] == result.published.correlation
-    assert (child.data.tags["published p"], child.data.tags["published w"]) == ("-1.4", "0.4")
-    assert next(iter(child.data.metrics)) == "published pearson", "pages that compare runs draw the first"
-    assert child.data.metrics["pearson/w0.4"] == result.grid.correlation[-1, 1], "the last of a series, in tables"
+
+
+def test_the_overview_of_a_setting_has_what_was_found_and_no_point_of_a_curve(folder):
+    result = make_result()
+    track(folder, [result])
+    (setting,) = runs_of(folder)[1]
+    names = ["gain", "gain low", "gain high", "baseline", "boosted", "published pearson"]
+    names += ["in-sample best pearson", "in-sample best p", "in-sample best w"]
+    assert list(setting.data.metrics) == names, "pages that compare runs draw the first"
+    metrics = setting.data.metrics
+    assert (metrics["gain"], metrics["gain low"], metrics["gain high"], metrics["boosted"]) == (
+        0.25,
+        0.125,
+        0.375,
+        0.75,
+    )
+    assert metrics["baseline"] == 0.5
+    assert metrics["in-sample best pearson"] == pytest.approx(result.grid.best, abs=1e-6)
+    assert metrics["in-sample best p"] == result.grid.best_p
+    assert metrics["published pearson"] == pytest.approx(result.published.correlation, abs=1e-6)
+    assert (setting.data.tags["published p"], setting.data.tags["published w"]) == ("-1.4", "0.4")
+    note = setting.data.tags["mlflow.note.content"]
+    assert note.startswith("**helps**, gain +0.250 [+0.125, +0.375]: pearson 0.500 → 0.750")
+    assert f"| published point | -1.4 | 0.4 | {result.published.correlation:.4f} |" in note
+    assert f"| {result.grid.best:.4f} |" in note
+    (dataset,) = [entry.dataset for entry in setting.inputs.dataset_inputs]
+    assert (dataset.name, len(dataset.digest)) == ("toy de-en", 8)
+    assert json.loads(dataset.profile) == {"num_rows": 40, "rated": 39}
+    assert mlflow_artifact(folder, setting, "setting.html").read_text() == "<p>a page</p>"
+
+
+@pytest.mark.parametrize(
+    ("found", "name"),
+    [
+        (Finding("helps", Estimate(0.0333, 0.02, 0.04)), "helps +0.033 chrf · lime · de-en · toy"),
+        (Finding("hurts", Estimate(-0.0333, -0.04, -0.02)), "hurts -0.033 chrf · lime · de-en · toy"),
+        (Finding("no gain shown", Estimate(0.002, -0.1, 0.1)), "+0.002 chrf · lime · de-en · toy · no gain shown"),
+        (Finding("too little data"), "chrf · lime · de-en · toy · too little data"),
+        (Finding(), "chrf · lime · de-en · toy"),
+    ],
+)
+def test_the_name_of_a_setting_begins_with_what_was_found(found, name):
+    assert found.run_name(make_result()) == name
 
 
 def test_the_papers_grid_has_all_of_its_points(folder):
     """More than MLflow takes at once: it refuses a call with 1,001 entries."""
-    sent = points(make_result(**PAPER))
+    sent = curves_of(make_result(**PAPER))
     curves = [entry for entry in sent if "/" in entry[0]]
-    assert (len(curves), sent[0][0]) == (3600, "published pearson")
+    assert (len(curves), len(sent)) == (3600, 4200)
     assert {step for _, _, step in curves} == set(range(-300, 300))
     assert {name for name, _, _ in curves} == {f"pearson/w{w}" for w in ("0", "0.2", "0.4", "0.6", "0.8", "1")}
     assert track(folder, [make_result(**PAPER)]).failure is None
-    assert n_points(folder) == 3600 + SCALARS + HEADLINE
+    assert n_points(folder) == 4200 + SCALARS + HEADLINE
 
 
 def test_thin_curves_are_those_at_whole_p(folder):
     track(folder, [make_result(**PAPER)], curves="thin")
-    assert n_points(folder) == 360 + SCALARS + HEADLINE
-    sent = points(make_result(**PAPER), thin=True)
+    assert n_points(folder) == 420 + SCALARS + HEADLINE
+    sent = curves_of(make_result(**PAPER), thin=True)
     assert {step for name, _, step in sent if name == "pearson/w0"} == {10 * p for p in range(-30, 30)}
-    assert set(sent) <= set(points(make_result(**PAPER)))
+    assert set(sent) <= set(curves_of(make_result(**PAPER)))
 
 
 @pytest.mark.parametrize(
@@ -102,19 +174,23 @@ def test_thin_curves_are_those_at_whole_p(folder):
     ids=["whole", "quarters", "a rounding error", "infinite"],
 )
 def test_steps_are_whole_tenths_of_p(p, steps):
-    assert sorted(step for name, _, step in points(make_result(p=p)) if name == "pearson/w0") == steps
+    assert sorted(step for name, _, step in curves_of(make_result(p=p)) if name == "pearson/w0") == steps
 
 
 def test_what_is_undefined_is_not_sent():
     holes = make_result().grid.correlation.copy()
     holes[:7, 0], holes[0, 1] = np.nan, np.inf
-    sent = points(with_grid(make_result(), correlation=holes, best_p=np.nan))
-    assert len(sent) == CURVES + SCALARS - 9
-    assert not [name for name, _, _ in points(without_point(make_result())) if name.startswith("published")]
+    assert len(curves_of(with_grid(make_result(), correlation=holes))) == CURVES - 8
+    without_best = numbers_of(with_grid(make_result(), best_p=np.nan), Finding())
+    assert set(without_best) == {"baseline", "published pearson", "in-sample best pearson", "in-sample best w"}
+    assert not [name for name in numbers_of(without_point(make_result()), FOUND) if name.startswith("published")]
     base, human = np.array([1.0, 2.0, 3.0, 4.0]), np.array([2.0, 1.0, 3.0, 2.0])
     result = without_point(make_result(explainer="none"))
     alone = with_evaluated(result, grid=metric_alone(result.evaluated["grid"].spec, base, human))
-    assert points(alone) == [("metric alone pearson", pytest.approx(np.corrcoef(base, human)[0, 1]), 0)]
+    expected = np.corrcoef(base, human)[0, 1]
+    assert curves_of(alone) == []
+    assert numbers_of(alone, Finding()) == {"baseline": pytest.approx(expected, abs=1e-6)}
+    assert description_of(alone, Finding()) == ""
     assert not {"p", "w", "side"} & set(parameters(alone))
 
 
@@ -153,15 +229,17 @@ def test_a_run_that_was_cut_off_is_closed_and_completed_in_place(folder, monkeyp
     tracker.finish([NotRun("failed", "s", "stopped")], caught.value)
     (parent,), children = runs_of(folder)
     assert sorted(run.info.status for run in (parent, *children)) == ["FINISHED", "KILLED", "KILLED"]
+    assert "RUNNING" not in {run.info.status for run in all_runs(folder, "curves")}
     track(folder, [make_result(metric="bleu"), dataclasses.replace(make_result(), spent=Spent(0.01), cached=True)])
     (parent,), children = runs_of(folder)
     assert {run.info.status for run in (parent, *children)} == {"FINISHED"} and len(children) == 2
+    assert {run.info.status for run in all_runs(folder, "curves")} == {"FINISHED"}
     assert n_points(folder) == 2 * (CURVES + SCALARS) + HEADLINE
 
 
-def delete_runs(folder, kinds=("sweep", "setting")):
+def delete_runs(folder, kinds=("sweep", "setting", "curves")):
     """Delete runs of these kinds in MLflow; their identifiers."""
-    runs = [run for run in itertools.chain(*runs_of(folder)) if run.data.tags["kind"] in kinds]
+    runs = list(itertools.chain(*(all_runs(folder, kind) for kind in kinds)))
     for run in runs:
         client(folder).delete_run(run.info.run_id)
     return [run.info.run_id for run in runs]
@@ -191,6 +269,7 @@ def delete_experiment(folder):
         pytest.param(delete_runs, False, id="all runs are deleted"),
         pytest.param(lambda folder: delete_runs(folder, ["setting"]), False, id="those of settings are deleted"),
         pytest.param(lambda folder: delete_runs(folder, ["sweep"]), False, id="that of the sweep is deleted"),
+        pytest.param(lambda folder: delete_runs(folder, ["curves"]), False, id="those of curves are deleted"),
         pytest.param(delete_and_restore, True, id="all are deleted and restored"),
         pytest.param(delete_experiment, False, id="the experiment is deleted"),
         pytest.param(begin_store_anew, False, id="the database was begun anew"),
@@ -199,23 +278,23 @@ def delete_experiment(folder):
 def test_a_repeated_sweep_knows_whether_its_runs_are_still_in_the_store(
     folder, monkeypatch, change, is_whole, is_server
 ):
-    runs = track(folder, [make_result(metric=name) for name in ("chrf", "bleu")]).identify_runs(folder)
+    runs = track(folder, [make_result(metric=name) for name in ("chrf", "bleu")]).identify_runs("s", folder)
     runs = json.loads(json.dumps(runs))  # as from a stamp
-    assert len(runs["runs"]) == 3
+    assert len(runs["runs"]) == 5
     change(folder)
     if is_server:
         monkeypatch.setattr("bmx_grid.sweep.tracking.SQLITE", "no address begins with this")
-    assert MlflowTracker(address(folder), "tests").has_runs(folder, runs) is is_whole
-    assert not MlflowTracker(address(folder), "others").has_runs(folder, runs)
+    assert MlflowTracker(address(folder), "tests").has_runs("s", folder, runs) is is_whole
+    assert not MlflowTracker(address(folder), "others").has_runs("s", folder, runs)
 
 
 @pytest.mark.parametrize("runs", [None, {}, "sqlite:///mlflow.db tests", {"runs": 3}, [1]])
 def test_a_stamp_without_runs_is_of_a_sweep_that_was_not_tracked(folder, runs):
-    assert not MlflowTracker(experiment="tests").has_runs(folder, runs)
-    assert Tracker().has_runs(folder, runs)
+    assert not MlflowTracker(experiment="tests").has_runs("s", folder, runs)
+    assert Tracker().has_runs("s", folder, runs)
 
 
-@pytest.mark.parametrize("kinds", [["sweep", "setting"], ["setting"], ["sweep"]])
+@pytest.mark.parametrize("kinds", [["sweep", "setting", "curves"], ["setting"], ["sweep"], ["curves"]])
 def test_deleted_runs_are_restored_by_the_same_sweep_and_none_is_there_twice(folder, kinds):
     results = [make_result(metric=name) for name in ("chrf", "bleu")]
     track(folder, results)
@@ -225,7 +304,8 @@ def test_deleted_runs_are_restored_by_the_same_sweep_and_none_is_there_twice(fol
     (sweep,), settings = runs_of(folder)
     assert {run.data.params["metric"] for run in settings} == {"chrf", "bleu"} and len(settings) == 2
     assert {run.info.status for run in (sweep, *settings)} == {"FINISHED"}
-    assert set(deleted) <= {run.info.run_id for run in (sweep, *settings)}
+    curves = all_runs(folder, "curves")
+    assert set(deleted) <= {run.info.run_id for run in (sweep, *settings, *curves)} and len(curves) == 2
     assert n_points(folder) == before, "no point is sent twice"
 
 
@@ -264,13 +344,12 @@ def test_points_of_which_a_part_was_sent_are_completed_and_never_twice(folder, m
     tracker = started(folder)
     tracker.log(result)
     tracker.finish([])
-    (child,) = runs_of(folder)[1]
-    assert tracker.failure is None and n_points(folder) == 3600 + SCALARS
-    history = client(folder).get_metric_history(child.info.run_id, "pearson/w0.4")
+    (curves,) = all_runs(folder, "curves")
+    assert tracker.failure is None and n_points(folder) == 4200
+    history = client(folder).get_metric_history(curves.info.run_id, "pearson/w0.4")
     assert [(point.step, point.value) for point in sorted(history, key=lambda point: point.step)] == list(
         zip(range(-300, 300), result.grid.correlation[:, 2], strict=True)
     )
-    assert child.data.metrics["pearson/w0.4"] == result.grid.correlation[-1, 2]
 
 
 def test_failures_are_told_and_forgotten_when_mended(folder):
@@ -298,7 +377,7 @@ def test_numbers_and_files_of_the_analysis_are_the_sweeps_and_updated_not_double
         tracker = started(folder)
         analysis = {"medians/lime/p": -1.4, "ridge/a+b (c)": 0.5, "undefined": float("nan"), "mean_gain": better / 10}
         files = [folder / "tables" / "ridge.parquet", folder / "report.html", folder / "none.csv"]
-        tracker.headline(analysis, f"**{better:g}** of 5", files, (), {"fixed/better": better})
+        tracker.headline(analysis, f"**{better:g}** of 5", files, {"fixed/better": f"{better:g}"})
         tracker.finish([])
         assert tracker.failure is None
     (parent,), _ = runs_of(folder)
@@ -319,7 +398,7 @@ def headline(folder):
     (folder / ".bashrc").write_text("theirs")
     write_parquet(pa.table({"name": ["chrf"]}), folder / "tables" / "ridge.parquet")
     tracker = started(folder)
-    tracker.headline({"mean_gain": 0.3}, "", [folder / "tables" / "ridge.parquet", folder / ".bashrc"], ())
+    tracker.headline({"mean_gain": 0.3}, "", [folder / "tables" / "ridge.parquet", folder / ".bashrc"], {})
     tracker.finish([])
     return tracker
 
@@ -392,23 +471,28 @@ def mlflow_artifact(folder, run, path):
     return Path(download_artifacts(run_id=run.info.run_id, artifact_path=path, tracking_uri=address(folder)))
 
 
-def test_a_verdict_and_its_gain_are_the_settings_and_updated_not_doubled(folder):
+def test_what_was_found_is_the_settings_and_updated_not_doubled(folder):
     result, undefined = make_result(), make_result(metric="bleu")
     for verdict, gain in (("hurts", -0.25), ("hurts", -0.25), ("helps", 0.5)):
+        found = Finding(verdict, Estimate(gain, gain - 0.1, 2.8e-9), 0.5)
         tracker = started(folder)
         for logged in (result, undefined):
             tracker.log(logged)
-        tracker.judge(result, verdict, Estimate(gain, gain - 0.1, 2.8e-9))
-        tracker.judge(undefined, "too little data", Estimate())
+        tracker.judge(result, lambda found=found: found)
+        tracker.judge(undefined, lambda: Finding("too little data"))
         tracker.finish([])
         assert tracker.failure is None
-    judged = {run.data.params["metric"]: run.data for run in runs_of(folder)[1]}
+    runs = {run.data.params["metric"]: run for run in runs_of(folder)[1]}
+    judged = {metric: run.data for metric, run in runs.items()}
     assert judged["chrf"].tags["verdict"] == "helps" and judged["bleu"].tags["verdict"] == "too little data"
+    assert runs["chrf"].info.run_name == "helps +0.500 chrf · lime · de-en · toy"
     # 2.8e-09 is read as 2.8 where a narrow column cuts it off.
     gains = {name: value for name, value in judged["chrf"].metrics.items() if name.startswith("gain")}
     assert gains == {"gain": 0.5, "gain low": 0.4, "gain high": 0.0}
     assert not [name for name in judged["bleu"].metrics if name.startswith("gain")]
-    assert n_points(folder) == 2 * (CURVES + SCALARS) + 3 + 2, "three numbers, and two that changed"
+    changed, unknown = 3, 4
+    assert n_points(folder) == 2 * (CURVES + SCALARS) + changed - unknown
+    assert len(runs["chrf"].inputs.dataset_inputs) == 1
 
 
 def test_the_printed_page_shows_settings_with_names_gain_and_verdict(folder):
@@ -439,10 +523,11 @@ def test_a_sweep_tracks_its_medians_its_regression_and_the_verdict_on_each_setti
     selected, fit = tables["selection"].set_index("explainer").loc["erasure"], tables["ridge"]
     metrics = sweep.data.metrics
     assert (metrics["medians/erasure/p"], metrics["medians/erasure/w"]) == (selected["p"], selected["w"])
-    assert (metrics["ridge/intercept"], metrics["ridge/r2"]) == (fit["intercept"][0], fit["r2"][0])
+    assert metrics["ridge/intercept"] == pytest.approx(fit["intercept"][0], rel=1e-5), "six digits"
+    assert metrics["ridge/r2"] == pytest.approx(fit["r2"][0], rel=1e-5)
     for name, coefficient in zip(fit["name"], fit["coefficient"], strict=True):
-        assert metrics[f"ridge/coefficients/{name}"] == coefficient
-    assert (sweep.data.tags["settings"], sweep.data.tags["ridge/n"]) == ("2", "2")
+        assert metrics[f"ridge/coefficients/{name}"] == pytest.approx(coefficient, rel=1e-5)
+    assert (sweep.data.tags["settings"], sweep.data.tags["settings failed"]) == ("2", "0")
     for name in tables:
         csv_table = pd.read_csv(mlflow_artifact(tmp_path / "out", sweep, f"tables/{name}.csv"))
         pd.testing.assert_frame_equal(csv_table, tables[name], check_dtype=False)
@@ -498,7 +583,7 @@ def test_the_printed_command_shows_the_sweep(swept, tmp_path, capsys, monkeypatc
     try:
         wait_for(lambda: server.poll() is not None or is_answered(f"http://127.0.0.1:{port}/health"), seconds=300)
         assert server.poll() is None, (tmp_path / "said by mlflow").read_text()
-        names = f"http://127.0.0.1:{port}/api/2.0/mlflow/experiments/get-by-name?experiment_name=bmx_grid"
+        names = f"http://127.0.0.1:{port}/api/2.0/mlflow/experiments/get-by-name?experiment_name=custom"
         with urllib.request.urlopen(names, timeout=60) as answer:
             experiment = json.load(answer)["experiment"]["experiment_id"]
         assert f"/#/experiments/{experiment}/runs" in printed, "the links are of this store"
@@ -509,6 +594,27 @@ def test_the_printed_command_shows_the_sweep(swept, tmp_path, capsys, monkeypatc
             os.killpg(server.pid, signal.SIGKILL)
         server.wait()
     assert left == [], "they end when they are told to"
+
+
+@pytest.mark.processes
+def test_of_the_same_command_twice_at_once_the_second_waits_and_nothing_is_there_twice(template, tmp_path):
+    shutil.copy(template, tmp_path / "mlflow.db")
+    chosen = ["+sweep=quickstart", "metric=[chrf]", "explainer=[erasure]", "dataset.sample.language_pairs=[de-en]"]
+    folders = [f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}", "tracking.experiment=tests"]
+    command = [sys.executable, "-m", "bmx_grid", *chosen, *folders, "evaluation=[grid]", "executor=sequential"]
+    with FileLock(tmp_path / "out" / LOCK):
+        both = [start(command, tmp_path) for _ in range(2)]
+        for running in both:
+            waiting = running.stdout.readline()
+            while "another run is writing to" not in waiting:
+                assert waiting, running.stderr.read()
+                waiting = running.stdout.readline()
+    ended = [running.communicate(timeout=15 * PATIENCE)[0] for running in both]
+    assert [running.returncode for running in both] == [0, 0]
+    assert sorted("is up to date" in out for out in ended) == [False, True]
+    assert sorted("\n0 texts scored" in f"\n{out}" for out in ended) == [False, True]
+    sweeps, settings = runs_of(tmp_path / "out")
+    assert (len(sweeps), len(settings), len(all_runs(tmp_path / "out", "curves"))) == (1, 1, 1)
 
 
 def is_answered(url):
@@ -524,13 +630,35 @@ def test_no_tracking_writes_nothing(tmp_path):
     tracker = Tracker()
     tracker.start("s", CONFIG, tmp_path / "out")
     tracker.log(make_result())
-    tracker.judge(make_result(), "helps", Estimate())
-    tracker.headline({"settings": 1}, "", (), ())
+    tracker.judge(make_result(), lambda: 1 / 0)
+    tracker.headline({"settings": 1}, "", (), {})
     tracker.finish([])
-    assert (tracker.store(tmp_path / "out"), tracker.where(), tracker.failure) == ("", "", None)
+    assert (tracker.store("s", tmp_path / "out"), tracker.where(), tracker.failure) == ("", "", None)
     assert not list(tmp_path.iterdir())
     for name, kind in (("mlflow", MlflowTracker), ("none", Tracker)):
         assert build(load_option("tracking", name), Tracker, "tracking") == kind()
+
+
+@pytest.mark.parametrize(
+    ("given", "environment", "experiment"),
+    [
+        ({}, {}, "s"),
+        ({}, {"MLFLOW_EXPERIMENT_NAME": "theirs"}, "theirs"),
+        ({"experiment": "mine"}, {"MLFLOW_EXPERIMENT_NAME": "theirs"}, "mine"),
+    ],
+    ids=["the sweep's name", "the environment's", "the configuration's"],
+)
+def test_store_and_experiment_are_the_configurations_else_the_environments(
+    folder, tmp_path, monkeypatch, given, environment, experiment
+):
+    elsewhere = f"sqlite:///{tmp_path / 'elsewhere.db'}"
+    for name, value in {**environment, "MLFLOW_TRACKING_URI": elsewhere}.items():
+        monkeypatch.setenv(name, value)
+    tracker = MlflowTracker(**given)
+    tracker.start("s", CONFIG, folder)
+    tracker.finish([])
+    assert tracker.failure is None and elsewhere in tracker.where()
+    assert mlflow.MlflowClient(elsewhere).get_experiment_by_name(experiment) is not None
 
 
 def test_a_sweep_and_its_store_are_the_same_wherever_and_however_it_is_run(folder):
@@ -538,10 +666,10 @@ def test_a_sweep_and_its_store_are_the_same_wherever_and_however_it_is_run(folde
     assert sweep_identity("s", CONFIG) == sweep_identity("s", same)
     for other_sweep in (("t", CONFIG), ("s", CONFIG.replace("seed: 0", "seed: null"))):
         assert sweep_identity("s", CONFIG)[0] != sweep_identity(*other_sweep)[0]
-    known = MlflowTracker(experiment="tests").store(folder)
-    assert MlflowTracker(experiment="others").store(folder) != known
+    known = MlflowTracker(experiment="tests").store("s", folder)
+    assert MlflowTracker(experiment="others").store("s", folder) != known
     (folder.parent / "mlflow.db").unlink()
-    assert MlflowTracker(experiment="tests").store(folder) not in ("", known)
+    assert MlflowTracker(experiment="tests").store("s", folder) not in ("", known)
     for argv, typed in (
         (["/usr/bin/bmx-grid", "metric=[chrf]"], "bmx-grid 'metric=[chrf]'"),
         ([""], "python"),

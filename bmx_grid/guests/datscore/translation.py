@@ -160,19 +160,6 @@ def _decoder_inputs(network: Any, labels: TokenIds) -> list[list[int]]:
     return inputs
 
 
-def _encoded(loaded: LoadedModel, ids: TokenIds, batch_tokens: int | None) -> HeldStates:
-    """The encoder's states of some sources."""
-    import torch
-
-    def encode(batch_ids: TokenIds) -> tuple[Any, Any]:
-        tokens, mask = tensors(loaded, batch_ids)
-        with torch.inference_mode():
-            output = loaded.network.base_model.encoder(input_ids=tokens, attention_mask=mask.long())
-        return output[0], mask
-
-    return HeldStates(loaded, ids, encode, batch_tokens)
-
-
 class _Questions:
     """What the decoder is asked: the token that follows a source and the first tokens of a target; Q distinct ones.
 
@@ -257,7 +244,13 @@ def _answer_window(
     """Answer the questions of the sources in a window, whose states are held meanwhile."""
     import torch
 
-    held = _encoded(loaded, [source_ids[source] for source in window], batch_tokens)
+    def encode(batch_ids: TokenIds) -> tuple[Any, Any]:
+        tokens, mask = tensors(loaded, batch_ids)
+        with torch.inference_mode():
+            output = loaded.network.base_model.encoder(input_ids=tokens, attention_mask=mask.long())
+        return output[0], mask
+
+    held = HeldStates(loaded, [source_ids[source] for source in window], encode, batch_tokens)
     held_place = np.full(len(source_ids), -1)
     held_place[window] = np.arange(len(window))
     source_places = held_place[questions.source_of[questions.rows]]

@@ -7,51 +7,172 @@ import functools
 import importlib
 import os
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine
+import warnings
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
-from bmx_grid.core.errors import UnavailableError
+from bmx_grid.core.errors import UnavailableError, shown, unknown
+from bmx_grid.core.secrets import is_of_this_machine
 
 Reply = TypeVar("Reply")
 MOST_REPLY_BYTES = 8_000_000  # of a reply; the connection is closed where more follows
+MALFORMED = 3  # tries, where a server answers with something that is no answer
+LIST_RETRIES = 2
+REFUSED = (401, 403)  # statuses of a key that is not accepted
+NO_REPLY = (ValueError, LookupError, TypeError, AttributeError, RecursionError)  # of what a server sends
+MOST_PAUSE = 120.0  # seconds that the client waits before it tries again
 
 
-def limited_client(base_url: str, *, key: str, timeout: float, retries: int, in_words: Callable[[str], str]) -> Any:
-    """An AsyncOpenAI whose requests raise UnavailableError for redirects to other servers and for replies of any size.
+@dataclass(frozen=True)
+class Server:
+    """A model of a server, and the requests to it.
 
-    in_words: the message about what is wrong. Raises ImportError, AttributeError or RuntimeError without the packages.
+    option: the key of a configuration that it stands below. Other fields as of `ServedModel`.
     """
-    import openai
 
-    async def check_request(request: Any) -> None:
+    option: str
+    base_url: str
+    model: str
+    key_variable: str
+    timeout: float
+    retries: int
+
+    def client(self) -> Any:
+        """An AsyncOpenAI; its requests raise UnavailableError for redirects elsewhere and for replies of any size.
+
+        Raises UnavailableError without its packages, and for a key that no header can hold.
+        """
+        key = self.key or "none"
+        # The key is sent in a header, which holds printable ASCII only.
+        if not (key.isascii() and key.isprintable()):
+            raise UnavailableError(f"{self.key_variable}: the key holds characters that no key has; set it again.")
+        try:
+            import openai
+
+            hooks: dict[str, Any] = {"request": [self._check_request], "response": [self._limit_reply]}
+            return openai.AsyncOpenAI(
+                base_url=self.base_url,
+                api_key=key,
+                timeout=self.timeout,
+                max_retries=self.retries,
+                http_client=openai.DefaultAioHttpClient(event_hooks=hooks),
+                default_headers={"Accept-Encoding": "identity"},
+            )
+        except (ImportError, AttributeError, RuntimeError) as error:
+            raise UnavailableError(
+                f"{self.option} needs the package openai with aiohttp: in a checkout, pip install '.[judge]'."
+            ) from error
+
+    async def _check_request(self, request: Any) -> None:
         """Redirects are checked as the requests that they make, so that no address is read in two ways."""
         url_type = type(request.url)
-        named = _origin(url_type(base_url))
+        named = _origin(url_type(self.base_url))
         leads_to = _origin(request.url)
         if leads_to != named:
             failure = (
                 f"{named} redirects to {leads_to}, which would get the texts and is refused; name it in base_url "
                 "if it may"
             )
-            raise UnavailableError(in_words(failure))
+            raise UnavailableError(self.failure(failure))
 
-    async def limit_reply(response: Any) -> None:
+    async def _limit_reply(self, response: Any) -> None:
         encoding = response.headers.get("content-encoding", "identity")
         # A few bytes of a compressed reply may be of any size.
         if encoding.strip().lower() != "identity":
-            raise UnavailableError(in_words(f"its answer is compressed ({encoding}), which was not asked for"))
-        failure = in_words(f"its answer is longer than {MOST_REPLY_BYTES:,} bytes")
+            raise UnavailableError(self.failure(f"its answer is compressed ({encoding}), which was not asked for"))
+        failure = self.failure(f"its answer is longer than {MOST_REPLY_BYTES:,} bytes")
         response.stream = _limited(response, failure)
 
-    hooks: dict[str, Any] = {"request": [check_request], "response": [limit_reply]}
-    return openai.AsyncOpenAI(
-        base_url=base_url,
-        api_key=key,
-        timeout=timeout,
-        max_retries=retries,
-        http_client=openai.DefaultAioHttpClient(event_hooks=hooks),
-        default_headers={"Accept-Encoding": "identity"},
-    )
+    async def reply(
+        self, client: Any, body: Mapping[str, Any], read: Callable[[Any], Reply], tries: int = MALFORMED
+    ) -> Reply:
+        """What `read` finds in the reply to a body; it raises KeyError and its like where the reply is none."""
+        import aiohttp
+        import openai
+
+        try:
+            # The client's own limit is for one try; this one is for all of them with their pauses.
+            async with asyncio.timeout((self.retries + 1) * (self.timeout + MOST_PAUSE)):
+                # The typed method looks at every field of a body, and takes twice the time.
+                reply = await client.post("/chat/completions", body=dict(body), cast_to=object)
+                return read(reply)
+        except (openai.APIError, aiohttp.ClientError, TimeoutError) as error:
+            raise UnavailableError(self.failure(self._cause(error))) from None
+        except NO_REPLY as error:
+            if tries > 1:
+                return await self.reply(client, body, read, tries - 1)
+            cause = f"its answer is none ({type(error).__name__}: {error})"
+            raise UnavailableError(self.failure(cause)) from None
+
+    async def served_name(self, body: Mapping[str, Any]) -> str:
+        """The name in the server's list of models, or else, of what it loads on demand, in an answer of one token.
+
+        body: of a request.
+        """
+        import aiohttp
+        import openai
+
+        async with self.client() as client:
+            quick = client.with_options(max_retries=min(self.retries, LIST_RETRIES))
+            try:
+                async with asyncio.timeout((LIST_RETRIES + 1) * self.timeout):
+                    listed = {model.id: model async for model in quick.models.list()}
+            except openai.APIStatusError:
+                # A server without such a list may serve the model all the same.
+                listed = {}
+            except (openai.OpenAIError, aiohttp.ClientError, TimeoutError, *NO_REPLY) as error:
+                cause = self._keyless(self._cause(error))
+                raise UnavailableError(
+                    f"{self.base_url}: the server does not list its models ({cause}). "
+                    "Start it, or name its address with base_url=URL (up to /v1)."
+                ) from None
+            if self.model in listed:
+                # vLLM names the weights of a model as its root.
+                root = getattr(listed[self.model], "root", None)
+                return str(root or self.model)
+            one_token = {**body, "max_tokens": 1}
+            try:
+                return await self.reply(quick, one_token, lambda reply: str(reply["model"]))
+            except UnavailableError:
+                if not listed:
+                    raise
+                raise UnavailableError(f"{self.base_url}: {unknown('model', self.model, listed)}") from None
+
+    def failure(self, cause: str) -> str:
+        """A failure in words: the server, the model, and the cause without the key."""
+        return f"{self.base_url}, model {self.model}: {self._keyless(cause)}. What was read is kept."
+
+    def _cause(self, error: BaseException) -> str:
+        """Why a request failed: the client calls every lost connection a time-out, and its cause says more."""
+        status = getattr(error, "status_code", None)
+        # What the server says of a key may hold pieces of it, in whatever form.
+        if status in REFUSED:
+            return f"Error code: {status}, the server does not take the key; set {self.key_variable}"
+        return str(error.__cause__ or "") or str(error) or type(error).__name__
+
+    @property
+    def key(self) -> str:
+        return os.environ.get(self.key_variable, "").strip()
+
+    def _keyless(self, text: str) -> str:
+        """A text of the server or the client in one printable line, without the key."""
+        return shown(self.without_key(text), 300).strip("'\"")
+
+    def without_key(self, text: str) -> str:
+        key = self.key
+        # Every text holds the empty key.
+        return text.replace(key, "***") if key else text
+
+    def warn_of_a_visible_key(self) -> None:
+        address = urlsplit(self.base_url)
+        if self.key and address.scheme == "http" and not is_of_this_machine(address):
+            warnings.warn(
+                f"{self.base_url}: texts and the key in {self.key_variable} are sent unencrypted to another machine; "
+                f"use https, or unset {self.key_variable} where the server asks for no key",
+                stacklevel=2,
+            )
 
 
 def _origin(url: Any) -> str:

@@ -12,21 +12,19 @@ import asyncio
 import contextlib
 import functools
 import math
-import os
 import sqlite3
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Self
-from urllib.parse import urlsplit
 
-from bmx_grid.core.errors import ConfigError, UnavailableError, shown, unknown
+from bmx_grid.core.errors import ConfigError, UnavailableError, shown
 from bmx_grid.core.identity import Component, digest, identity, runtime
-from bmx_grid.core.secrets import KEY_VARIABLE, UNREAD_ANSWERS, check_address, is_dry, is_of_this_machine
+from bmx_grid.core.secrets import KEY_VARIABLE, UNREAD_ANSWERS, check_address, is_dry
 from bmx_grid.core.storage import Address, place
-from bmx_grid.guests.judge.client import awaited, limited_client
+from bmx_grid.guests.judge.client import Server, awaited
 from bmx_grid.guests.judge.kept_answers import (
     Exchange,
     ReadAnswer,
@@ -42,12 +40,7 @@ from bmx_grid.guests.judge.kept_answers import (
 from bmx_grid.guests.judge.prompts import Answer, Messages, Prompt
 from bmx_grid.words.perturbation import Item
 
-MALFORMED = 3  # tries, where a server answers with something that is no answer
 MOST_UNREAD = 20  # items in a row whose answers cannot be read, before nothing more is asked
-LIST_RETRIES = 2
-REFUSED = (401, 403)  # statuses of a key that is not accepted
-NO_REPLY = (ValueError, LookupError, TypeError, AttributeError, RecursionError)  # of what a server sends
-MOST_PAUSE = 120.0  # seconds that the client waits before it tries again
 SILENT = 60.0  # seconds for which a server that did not answer is not asked for its models again
 SEND_TOKENS = "vLLM and llama.cpp's server send them, `transformers serve` does not"
 
@@ -96,6 +89,10 @@ class ServedModel(Component):
     def template(self) -> Prompt:
         """The prompt, with the way its answers are read."""
         return Prompt.load(self.prompt)
+
+    @functools.cached_property
+    def _server(self) -> Server:
+        return Server(self.OPTION, self.base_url, self.model, self.key_variable, self.timeout, self.retries)
 
     def fingerprint(self) -> dict[str, Any]:
         fingerprint = {**super().fingerprint(), "prompt": self.template.digest}
@@ -176,11 +173,11 @@ class ServedModel(Component):
             )
         if is_dry():
             return self._named_before() or self.model
-        self._warn_of_a_visible_key()
-        place = (self.base_url, self.model, self._key())
+        self._server.warn_of_a_visible_key()
+        place = (self.base_url, self.model, self._server.key)
         if place not in _NAMES or time.monotonic() > _NAMES[place][0]:
             try:
-                _NAMES[place] = math.inf, awaited(self._served_name())
+                _NAMES[place] = math.inf, awaited(self._server.served_name(self._body((("user", "1"),))))
             except UnavailableError as error:
                 _NAMES[place] = time.monotonic() + SILENT, error
         _, name = _NAMES[place]
@@ -287,7 +284,7 @@ class ServedModel(Component):
                     waiting.clear()
                     raise
 
-        async with self._client() as client:
+        async with self._server.client() as client:
             n_askers = min(self.concurrency, len(waiting))
             askers = [ask_in_turn() for _ in range(n_askers)]
             # Exceptions are returned, so that all askers have ended when the first one is raised.
@@ -298,12 +295,12 @@ class ServedModel(Component):
 
     async def _exchange(self, client: Any, messages: Messages, read: ReadAnswer[ReadReply]) -> Exchange[ReadReply]:
         """One item's answers: the first, and where it cannot be read the one after a reminder."""
-        first = await self._reply(client, self._body(messages), answer_in)
+        first = await self._server.reply(client, self._body(messages), answer_in)
         value = read(first)
         if value is not None:
             return Exchange([first], value)
         reminder = with_reminder(messages, [first])
-        second = await self._reply(client, self._body(reminder), answer_in)
+        second = await self._server.reply(client, self._body(reminder), answer_in)
         return Exchange([first, second], read(second))
 
     def _keep(self, database: sqlite3.Connection, messages: Messages, turn: int, exchange: Exchange[ReadReply]) -> None:
@@ -335,111 +332,10 @@ class ServedModel(Component):
             reasons.append(f"cut at max_tokens={self.max_tokens}")
         if self.template.score == "expectation" and not answer.tokens:
             reasons.append(f"without token log probabilities: {SEND_TOKENS}")
-        example = shown(self._without_key(answer.text))
+        example = shown(self._server.without_key(answer.text))
         if not reasons:
             return example
         return f"{example} ({'; '.join(reasons)})"
-
-    async def _reply(
-        self, client: Any, body: Mapping[str, Any], read: Callable[[Any], ReadReply], tries: int = MALFORMED
-    ) -> ReadReply:
-        """What `read` finds in the reply to a body; it raises KeyError and its like where the reply is none."""
-        import aiohttp
-        import openai
-
-        try:
-            # The client's own limit is for one try; this one is for all of them with their pauses.
-            async with asyncio.timeout((self.retries + 1) * (self.timeout + MOST_PAUSE)):
-                # The typed method looks at every field of a body, and takes twice the time.
-                reply = await client.post("/chat/completions", body=dict(body), cast_to=object)
-                return read(reply)
-        except (openai.APIError, aiohttp.ClientError, TimeoutError) as error:
-            raise UnavailableError(self._failure(self._cause(error))) from None
-        except NO_REPLY as error:
-            if tries > 1:
-                return await self._reply(client, body, read, tries - 1)
-            cause = f"its answer is none ({type(error).__name__}: {error})"
-            raise UnavailableError(self._failure(cause)) from None
-
-    async def _served_name(self) -> str:
-        """The name in the server's list of models, or else, of what it loads on demand, in an answer of one token."""
-        import aiohttp
-        import openai
-
-        async with self._client() as client:
-            quick = client.with_options(max_retries=min(self.retries, LIST_RETRIES))
-            try:
-                async with asyncio.timeout((LIST_RETRIES + 1) * self.timeout):
-                    listed = {model.id: model async for model in quick.models.list()}
-            except openai.APIStatusError:
-                # A server without such a list may serve the model all the same.
-                listed = {}
-            except (openai.OpenAIError, aiohttp.ClientError, TimeoutError, *NO_REPLY) as error:
-                cause = self._keyless(self._cause(error))
-                raise UnavailableError(
-                    f"{self.base_url}: the server does not list its models ({cause}). "
-                    "Start it, or name its address with base_url=URL (up to /v1)."
-                ) from None
-            if self.model in listed:
-                # vLLM names the weights of a model as its root.
-                root = getattr(listed[self.model], "root", None)
-                return str(root or self.model)
-            body = self._body((("user", "1"),))
-            body["max_tokens"] = 1
-            try:
-                return await self._reply(quick, body, lambda reply: str(reply["model"]))
-            except UnavailableError:
-                if not listed:
-                    raise
-                raise UnavailableError(f"{self.base_url}: {unknown('model', self.model, listed)}") from None
-
-    def _failure(self, cause: str) -> str:
-        """A failure in words: the server, the model, and the cause without the key."""
-        return f"{self.base_url}, model {self.model}: {self._keyless(cause)}. What was read is kept."
-
-    def _cause(self, error: BaseException) -> str:
-        """Why a request failed: the client calls every lost connection a time-out, and its cause says more."""
-        status = getattr(error, "status_code", None)
-        # What the server says of a key may hold pieces of it, in whatever form.
-        if status in REFUSED:
-            return f"Error code: {status}, the server does not take the key; set {self.key_variable}"
-        return str(error.__cause__ or "") or str(error) or type(error).__name__
-
-    def _key(self) -> str:
-        return os.environ.get(self.key_variable, "").strip()
-
-    def _keyless(self, text: str) -> str:
-        """A text of the server or the client in one printable line, without the key."""
-        return shown(self._without_key(text), 300).strip("'\"")
-
-    def _without_key(self, text: str) -> str:
-        key = self._key()
-        # Every text holds the empty key.
-        return text.replace(key, "***") if key else text
-
-    def _client(self) -> Any:
-        """The client. Raises UnavailableError without its packages, and for a key that no header can hold."""
-        key = self._key() or "none"
-        # The key is sent in a header, which holds printable ASCII only.
-        if not (key.isascii() and key.isprintable()):
-            raise UnavailableError(f"{self.key_variable}: the key holds characters that no key has; set it again.")
-        try:
-            return limited_client(
-                self.base_url, key=key, timeout=self.timeout, retries=self.retries, in_words=self._failure
-            )
-        except (ImportError, AttributeError, RuntimeError) as error:
-            raise UnavailableError(
-                f"{self.OPTION} needs the package openai with aiohttp: in a checkout, pip install '.[judge]'."
-            ) from error
-
-    def _warn_of_a_visible_key(self) -> None:
-        address = urlsplit(self.base_url)
-        if self._key() and address.scheme == "http" and not is_of_this_machine(address):
-            warnings.warn(
-                f"{self.base_url}: texts and the key in {self.key_variable} are sent unencrypted to another machine; "
-                f"use https, or unset {self.key_variable} where the server asks for no key",
-                stacklevel=2,
-            )
 
 
 # What servers said in this process, by address, model and key: until when it holds, and the name or why there is none.

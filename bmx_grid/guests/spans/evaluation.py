@@ -11,7 +11,7 @@ import numpy as np
 from bmx_grid.core.errors import ConfigError, DataMissingError, unknown
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Flags, Floats, Ints, Labels, Ragged
-from bmx_grid.datasets.rated_spans import Ratings, ratings_of
+from bmx_grid.datasets.rows_of_files import Ratings, ratings_of
 from bmx_grid.datasets.segments import SegmentSet
 from bmx_grid.datasets.span_files import TextSpans, read_spans
 from bmx_grid.evaluations.base import MOST_RESAMPLES, OF_PAIR, Estimate, Evaluation, Finished

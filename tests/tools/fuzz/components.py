@@ -24,9 +24,9 @@ from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.sweep.executors.local import Sequential
-from bmx_grid.sweep.outcomes import Outcome, complete
+from bmx_grid.sweep.judge import SettingResult, judge_sweep
 from bmx_grid.sweep.plan import make_plan
-from bmx_grid.sweep.runner import run_plan
+from bmx_grid.sweep.scoring import run_plan
 from bmx_grid.sweep.settings import NotRun, PlanOptions
 from bmx_grid.words.perturbation import Plan
 
@@ -151,7 +151,7 @@ def answer(group: str, hook: str, way: str, folder: Path) -> list[str]:
     run = run_plan(plan, {"levels": levels}, executor=Sequential(), stop_on_error=False, progress=lambda *_: None)
     ended = list(run)
     failed = [*plan.not_run, *(part for part in ended if isinstance(part, NotRun))]
-    results, incomplete = complete([part for part in ended if isinstance(part, Outcome)], {"levels": levels})
+    results, incomplete = judge_sweep([part for part in ended if isinstance(part, SettingResult)], {"levels": levels})
     done = {(result.metric, result.explainer) for result in results}
     good = "good" if parts["explainer"] else "none"
     assert ("good", good) in done and not incomplete, (done, incomplete)

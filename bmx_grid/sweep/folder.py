@@ -5,6 +5,15 @@ which is then a sweep's folder like any other. So are single files that an earli
 and this one does not have (settings that are gone, tables of a run in which now everything fails).
 Files of somebody else, which are those that no stamp names, are neither moved nor replaced.
 
+The stamp .sweep.json says whose files these are. Its keys:
+
+    fingerprint    of all that the files depend on; null from the first file of a run until its last
+    of             meanwhile: the fingerprint of the run that is replaced
+    configuration  digest of the keys of the configuration that results depend on
+    files          size and time of each file that the run left, by name
+    claimed        the names that runs of this folder may write
+    said, n_failed, tracked   what an unchanged run says again, counts and finds in the tracking store
+
 config.yaml says how the files of the folder were made. A repeated run that differs in runtime keys only, such as
 another executor or device, makes none, so that it leaves config.yaml as it is.
 
@@ -16,7 +25,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,9 +36,10 @@ from bmx_grid.core.configure import convert
 from bmx_grid.core.documents import read_json
 from bmx_grid.core.errors import BmxError, ConfigError, StoreError
 from bmx_grid.core.storage import inside, write_text
+from bmx_grid.core.terminal import say
 from bmx_grid.core.wording import file_stem
 from bmx_grid.evaluations.verdicts import HURTS
-from bmx_grid.sweep.results import SettingResult
+from bmx_grid.sweep.judge import SettingResult
 from bmx_grid.sweep.settings import Setting
 
 # Keys of the configuration that change where and how a sweep is run, not what it finds: two configurations that differ
@@ -44,6 +55,7 @@ RUNTIME_KEYS_OF_PARTS = frozenset(
         *("answers", "base_url", "key_variable", "concurrency", "timeout", "retries", "max_requests"),
     )
 )
+LOCK = ".sweep.lock"  # held while a run writes to the folder
 STAMP = ".sweep.json"  # which run the folder belongs to, and the files it left
 PREVIOUS = "previous"
 RUN = re.compile(r"\w+")  # a fingerprint
@@ -52,6 +64,33 @@ CONFIG = "config.yaml"
 TABLES = "tables"
 RECIPES = "recipes"
 FOLDERS = (TABLES, RECIPES, "figures", PREVIOUS)
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[bool]:
+    """Let no other run write to a sweep's folder in this block; whether one did when it began, and was waited for.
+
+    Raises StoreError for a folder that cannot be made or written to.
+    """
+    from filelock import FileLock, Timeout
+
+    inside(folder, LOCK)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(folder / LOCK, timeout=0)
+        waited = False
+        try:
+            lock.acquire()
+        except Timeout:
+            waited = True
+            say(f"another run is writing to {folder}/: waiting until it ends")
+            lock.acquire(timeout=-1)
+    except OSError as error:
+        raise StoreError(f"output_dir: {folder} cannot be written: {error.strerror or error}") from error
+    try:
+        yield waited
+    finally:
+        lock.release()
 
 
 def strip_runtime_keys(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,12 +1,13 @@
-"""The result of one setting, and the tables of a sweep: settings, scores per segment, evaluations, ceilings."""
+"""The tables of a sweep: settings, scores per segment, evaluations, seeds, ceilings."""
 
 from __future__ import annotations
 
 import itertools
 import math
 import operator
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +15,13 @@ import numpy as np
 
 from bmx_grid._version import __version__
 from bmx_grid.core.identity import canonical_json
-from bmx_grid.core.ragged import Floats
 from bmx_grid.core.storage import replacing
-from bmx_grid.core.wording import setting_label, visible
-from bmx_grid.evaluations.base import NAMES, ColumnValues, Evaluation, Finished, SettingRow, columns_of
-from bmx_grid.evaluations.grid_surface import NO_POINT, GridOfSetting, PointRow
+from bmx_grid.core.wording import visible
+from bmx_grid.evaluations.base import NAMES, Evaluation, Finished, SettingRow, columns_of
+from bmx_grid.evaluations.boost_evidence import estimate_gain
 from bmx_grid.measures.annotators import reliability
-from bmx_grid.measures.grid import GridResult, GridSpec
+from bmx_grid.measures.correlation import Kind, correlate
+from bmx_grid.sweep.judge import SettingResult, grid_evaluation, judge_sweep
 from bmx_grid.words.perturbation import ROLES
 
 if TYPE_CHECKING:
@@ -28,107 +29,8 @@ if TYPE_CHECKING:
 
     from bmx_grid.datasets.segments import SegmentSet
 
+BEST = "best"  # the best point of each seed's own grid
 VERSION_KEY = b"bmx_grid"  # in the metadata of a table: the version that wrote it
-
-
-@dataclass(frozen=True)
-class Spent:
-    """What a run spent. n_texts: those sent to the metric; n_truncated: those of them longer than a model reads;
-    unread: answers of a model that could not be read."""
-
-    seconds: float = 0.0
-    n_texts: int = 0
-    n_truncated: int = 0
-    unread: tuple[str, ...] = ()
-
-    def __add__(self, other: Spent) -> Spent:
-        return Spent(*map(operator.add, astuple(self), astuple(other)))
-
-
-@dataclass(frozen=True, eq=False)
-class SettingResult:
-    """Everything known about one finished setting.
-
-    evaluated: what each evaluation of the sweep found, by its key.
-    scores: the columns of the table of scores, one value per segment; none before `outcomes.complete`.
-    n_segments: segments of the setting; n_rated: those with a human score; n_unexplained: those without
-        attributions, because the explainer refuses them or the metric gives no score for one of their texts.
-    repeat_deviation: the standard deviation of a judge's correlation over its repeated scores.
-    constructed: whether the segments were made up.
-    correlation: of the numbers of the sweep, "pearson", "spearman" or "kendall"; "" where nothing rests on one.
-    words: by role, the mean number of words per text of those that the metric reads or an explanation is of.
-    signature: metric, explainer and seed in one line, to travel with the numbers.
-    parameters: the readable settings behind the result.
-    fingerprint: SHA-256 of all that the result depends on.
-    spent, cached: what this run did for it. Not part of the result.
-
-    The properties below read the evaluation "grid"; numbers are NaN in a sweep without it, and for a metric alone all
-    but the baseline.
-    """
-
-    dataset: str
-    language_pair: str
-    metric: str
-    explainer: str
-    evaluated: Mapping[str, Any]
-    n_segments: int
-    n_rated: int
-    signature: str
-    parameters: Mapping[str, Any]
-    fingerprint: str
-    spent: Spent
-    cached: bool
-    n_unexplained: int = 0
-    repeat_deviation: float = math.nan
-    constructed: bool = False
-    correlation: str = ""
-    words: Mapping[str, float] = field(default_factory=dict)
-    scores: ColumnValues = field(default_factory=dict)
-
-    @property
-    def _of_grid(self) -> GridOfSetting | None:
-        return self.evaluated.get("grid")
-
-    @property
-    def names(self) -> tuple[str, str, str, str]:
-        """Data set, language pair, metric, explainer: what tells settings apart."""
-        return self.dataset, self.language_pair, self.metric, self.explainer
-
-    @property
-    def label(self) -> str:
-        """The names in one readable line."""
-        return setting_label(*self.names)
-
-    @property
-    def grid(self) -> GridResult:
-        """The correlations float64[P, W] and what follows from them; all undefined in a sweep without the grid."""
-        nothing = GridResult(np.empty((0, 1)), math.nan, self.n_segments, n_rated=0, n_used=0)
-        return nothing if self._of_grid is None else self._of_grid.grid
-
-    @property
-    def has_grid(self) -> bool:
-        """Whether there is a point to show: not for a metric alone, nor in a sweep without the grid."""
-        return self.grid.correlation.size > 0
-
-    @property
-    def spec(self) -> GridSpec | None:
-        """The powers, the weights and what else the grid was computed with."""
-        return None if self._of_grid is None else self._of_grid.spec
-
-    @property
-    def published(self) -> PointRow:
-        """The grid point at which the published point is evaluated, and the correlation there."""
-        return NO_POINT if self._of_grid is None else self._of_grid.published
-
-    @property
-    def boosted(self) -> Mapping[str, Floats]:
-        """float64[N] scores at each declared point of the grid."""
-        return {} if self._of_grid is None else self._of_grid.boosted
-
-    @property
-    def gain(self) -> float:
-        """Best correlation above the baseline; NaN when either is undefined."""
-        return self.grid.best - self.grid.baseline
 
 
 @dataclass(frozen=True)
@@ -192,7 +94,16 @@ def evaluation_tables(evaluation: Evaluation, results: Iterable[SettingResult]) 
 
 
 def _row(result: SettingResult) -> dict[str, Any]:
-    """The columns of settings.csv."""
+    """The columns of settings.csv.
+
+    words_ROLE: the mean number of words of the texts that the metric reads or an explanation is of. n_unexplained: the
+    segments without attributions, because the explainer refuses them or the metric has no score for one of their texts.
+    """
+    finished = result.finished
+    segments = finished.segments
+    words: dict[str, float] = {}
+    for role in finished.worded if len(segments) else ():
+        words[role] = finished.word_counts(role).sum() / len(segments)
     grid = result.grid
     point = result.published
     spec = result.spec
@@ -209,13 +120,13 @@ def _row(result: SettingResult) -> dict[str, Any]:
         "fixed_w": point.w,
         "fixed_p": point.p,
         "fixed": point.correlation,
-        "n_segments": result.n_segments,
-        "n_rated": result.n_rated,
+        "n_segments": len(segments),
+        "n_rated": segments.rated,
         "n_used": grid.n_used,
-        "n_unexplained": result.n_unexplained,
-        "repeat_deviation": result.repeat_deviation,
-        "constructed": result.constructed,
-        **{f"words_{role}": result.words.get(role) for role in ROLES},
+        "n_unexplained": finished.scores.n_unexplained,
+        "repeat_deviation": repeat_deviation(finished, result.correlation or "pearson"),
+        "constructed": segments.constructed,
+        **{f"words_{role}": words.get(role) for role in ROLES},
         "n_undefined": grid.n_undefined,
         "share_shifted": grid.share_shifted,
         "length_control": grid.length_control,
@@ -223,6 +134,18 @@ def _row(result: SettingResult) -> dict[str, Any]:
         "parameters": canonical_json(dict(result.parameters)),
         "fingerprint": result.fingerprint,
     }
+
+
+def repeat_deviation(finished: Finished, correlation: Kind) -> float:
+    """The standard deviation of a judge's correlation over its repeated scores; NaN if none are repeated."""
+    statistics = finished.scores.statistics
+    human = finished.segments.human_scores
+    if statistics is None or getattr(finished.metric, "repeat", 1) < 2:
+        return math.nan
+    # Column 1 of a judge's statistics is a count; the others are scores, one for each time that it was asked.
+    repeats = np.delete(statistics, 1, 1).T
+    correlations = [correlate(correlation, scores, human) for scores in repeats]
+    return float(np.std(correlations, ddof=1))
 
 
 def settings_table(results: Iterable[SettingResult]) -> pa.Table:
@@ -278,7 +201,7 @@ def write_csv(table: pa.Table, path: Path) -> None:
 
 def in_order(results: Iterable[SettingResult]) -> list[SettingResult]:
     """Results in the order of every table: by data set, explainer, metric and language pair."""
-    return sorted(results, key=lambda result: (result.dataset, result.explainer, result.metric, result.language_pair))
+    return sorted(results, key=operator.attrgetter("dataset", "explainer", "metric", "language_pair"))
 
 
 def _column(kind: str, parts: Sequence[Any]) -> Any:
@@ -301,33 +224,6 @@ def repeated(names: Sequence[str], sizes: Sequence[int] | int = 1) -> pa.Diction
     return pa.DictionaryArray.from_arrays(indices, pa.array(known.tolist(), pa.string()))
 
 
-def segment_rows(setting: Finished, evaluated: Iterable[ColumnValues]) -> dict[str, Any]:
-    """The columns of one setting, N values each: who, human scores, base score, words per text, then `evaluated`.
-
-    evaluated: what evaluations say of segments. words_ROLE is null for a text that is neither read by the metric nor
-    explained. Human scores are NaN for unrated segments; those beside the primary one are named human.ASPECT.
-    """
-    segments = setting.segments
-    judged = setting.segments.judgements
-    columns: dict[str, Any] = {
-        "id": [segment.id for segment in segments.segments],
-        "system": [segment.system for segment in segments.segments],
-        "cluster": list(setting.clusters),
-        "human": segments.human_scores,
-        "human_name": [judged.primary] * len(segments),
-        **{f"human.{name}": judged.scores[name] for name in judged.aspects[1:]},
-        "base": setting.scores.base_scores,
-    }
-    for role in ROLES:
-        if role in setting.worded:
-            columns[f"words_{role}"] = setting.word_counts(role)
-        else:
-            columns[f"words_{role}"] = [None] * len(setting.items)
-    for of_evaluation in evaluated:
-        columns |= of_evaluation
-    return columns
-
-
 def scores_table(results: Iterable[SettingResult]) -> pa.Table:
     """NAMES, then the columns of all settings; null where a setting does not have a column that another has."""
     import pyarrow as pa
@@ -346,6 +242,58 @@ def scores_table(results: Iterable[SettingResult]) -> pa.Table:
     for name in NAMES:
         names[name] = repeated([getattr(result, name) for result in done], sizes)
     return pa.table({**names, **{name: table.column(name) for name in table.column_names}})
+
+
+def gains_by_point(result: SettingResult) -> dict[str, float]:
+    """The gain at each declared point of a setting, and at the best one of its grid; NaN where undefined."""
+    if result.spec is None:  # no evaluation declares points
+        return {}
+    human = np.asarray(result.scores["human"])
+    base = np.asarray(result.scores["base"])
+    by_point = {}
+    for point, boosted in result.boosted.items():
+        by_point[point] = estimate_gain(result.spec.correlation, base, boosted, human).value
+    return {**by_point, BEST: result.gain}
+
+
+def seeds_table(
+    ended: Sequence[SettingResult], results: Iterable[SettingResult], evaluations: Mapping[str, Evaluation]
+) -> pa.Table | None:
+    """NAMES, seed, point, gain: one row per setting, seed and point; settings in the order of every table.
+
+    ended: all settings of a sweep, also those of further seeds; results: of the settings with the sweep's own seed.
+    The folds of cross-fitted points are those of the grid, the same for all seeds. None if nothing was repeated.
+    """
+    import pyarrow as pa
+
+    grid = grid_evaluation(evaluations)
+    at_once = {} if grid is None else {grid.key: grid}
+    known = list(results)
+    names = {result.names for result in known}
+    further = {result.repeated_with for result in ended} - {None}
+    for seed in further:
+        repeated_settings = [result for result in ended if result.repeated_with == seed]
+        known += judge_sweep(repeated_settings, at_once)[0]
+    n_seeds = Counter(result.names for result in known)
+    repeats = [result for result in known if result.names in names and n_seeds[result.names] > 1]
+    if not repeats:
+        return None
+    repeats.sort(key=lambda result: result.parameters["seed"])
+    results = []
+    points = []
+    gains = []
+    for result in in_order(repeats):
+        for point, gain in gains_by_point(result).items():
+            results.append(result)
+            points.append(point)
+            gains.append(gain)
+    columns = {}
+    for name in NAMES:
+        columns[name] = repeated([getattr(result, name) for result in results])
+    columns["seed"] = pa.array([result.parameters["seed"] for result in results], pa.int64())
+    columns["point"] = repeated(points)
+    columns["gain"] = pa.array(gains, pa.float64())
+    return pa.table(columns)
 
 
 def ceilings_table(sets: Iterable[SegmentSet]) -> pa.Table | None:

@@ -9,7 +9,7 @@ import pytest
 from bmx_grid.core.configure import option_class, options
 from bmx_grid.core.errors import ConfigError, StoreError
 from bmx_grid.core.identity import RUNTIME
-from bmx_grid.sweep.output import PARTS, RUNTIME_KEYS_OF_PARTS, STAMP, OutputFolder, strip_runtime_keys
+from bmx_grid.sweep.folder import PARTS, RUNTIME_KEYS_OF_PARTS, STAMP, OutputFolder, strip_runtime_keys
 
 
 def write(folder, *names, text="x"):

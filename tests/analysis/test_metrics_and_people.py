@@ -5,7 +5,7 @@ import math
 import pytest
 from some_frames import completed
 
-from bmx_grid.analysis import correlations
+from bmx_grid.analysis import metrics_and_people
 from bmx_grid.analysis.base import Given
 from bmx_grid.evaluations.levels import LevelsEvaluation
 from bmx_grid.evaluations.significance import SignificanceEvaluation
@@ -25,8 +25,8 @@ def rank(metric, value, level="segment"):
 
 
 def asked(**frames):
-    result = correlations.compute(Given({name: completed(rows, KINDS[name]) for name, rows in frames.items()}))
-    return result, list(correlations.tables(result))
+    result = metrics_and_people.compute(Given({name: completed(rows, KINDS[name]) for name, rows in frames.items()}))
+    return result, list(metrics_and_people.tables(result))
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,8 @@ def test_rows_of_boosts_and_of_other_judgements_are_not_shown():
     further = [correlation("a", 0.9, point="published"), correlation("a", 0.9, human="another judgement")]
     further.append({**correlation("a", 0.9), "explainer": "shap"})
     result, _ = asked(correlations=[correlation("a", 0.5), *further, correlation("b", 0.4)])
-    assert {row.metric: row.correlations["segment r"].value for row in result.correlations} == {"a": 0.5, "b": 0.4}
+    values = result["correlations"].set_index("metric")["segment r"]
+    assert values.to_dict() == {"a": 0.5, "b": 0.4}
 
 
 def system(name, human, ranks, people, metric="chrf", **changes):

@@ -1,57 +1,136 @@
-"""How settings are evaluated: each as it ends, as far as it is known alone, and all of them once all have ended.
-
-And how far the gain of a random explainer depends on its draws, from settings that were repeated with other seeds.
-"""
+"""How settings are evaluated: each as it ends, as far as it is known alone, and all of them once all have ended."""
 
 from __future__ import annotations
 
 import math
+import operator
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 import numpy as np
 
 from bmx_grid.core.errors import BmxError, UnavailableError, component_errors, exception_line
 from bmx_grid.core.identity import canonical_json, digest
+from bmx_grid.core.ragged import Floats
 from bmx_grid.core.terminal import plain_warnings
-from bmx_grid.core.wording import counted, shortened
-from bmx_grid.evaluations.base import NAMES, Evaluation, Finished
-from bmx_grid.evaluations.gain_estimates import estimate_gain
-from bmx_grid.evaluations.grid_options import grid_of_sweep
-from bmx_grid.evaluations.grid_surface import GridEvaluation
-from bmx_grid.measures.correlation import Kind, correlate
+from bmx_grid.core.wording import counted, setting_label, shortened
+from bmx_grid.evaluations.base import ColumnValues, Evaluation, Finished
+from bmx_grid.evaluations.grid_surface import NO_POINT, GridEvaluation, GridOfSetting, PointRow, grid_of_sweep
+from bmx_grid.measures.correlation import Kind
+from bmx_grid.measures.grid import GridResult, GridSpec
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
 from bmx_grid.sweep.executors.local import Sequential
-from bmx_grid.sweep.results import SettingResult, Spent, in_order, repeated, segment_rows
 from bmx_grid.sweep.settings import NotRun, Setting
 from bmx_grid.words.attributions import AttributionSet
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from bmx_grid.words.perturbation import ROLES
 
 VERSION = 4  # of what is reported of a setting besides its evaluations; part of a result's fingerprint
 WORTH_WORKERS = 10.0  # seconds of work on one core; processes take some two seconds to start
 MOST_OF_REASON = 2_000  # signs; a message of a plugin may have any number, and is printed with every setting
 Evaluations = Mapping[str, Evaluation]
-BEST = "best"  # the best point of each seed's own grid
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What a run spent. n_texts: those sent to the metric; n_truncated: those of them longer than a model reads;
+    unread: answers of a model that could not be read."""
+
+    seconds: float = 0.0
+    n_texts: int = 0
+    n_truncated: int = 0
+    unread: tuple[str, ...] = ()
+
+    def __add__(self, other: Spent) -> Spent:
+        return Spent(*map(operator.add, astuple(self), astuple(other)))
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
-    """A setting that ended well.
+class SettingResult:
+    """Everything known about a setting that ended: alone (`judge_setting`), then with the others (`judge_sweep`).
 
-    result: what is known of it alone, and finished: what it was evaluated from. label, repeated_with: as of `Setting`.
+    finished: what it is evaluated from. repeated_with: the seed, if it repeats another setting with a further one.
+    evaluated: what each evaluation of the sweep found, by its key.
+    scores: the columns of the table of scores, one value per segment; none before `judge_sweep`.
+    correlation: of the numbers of the sweep, "pearson", "spearman" or "kendall"; "" if nothing rests on one.
+    signature: metric, explainer and seed in one line, to travel with the numbers.
+    parameters: the readable settings behind the result.
+    fingerprint: SHA-256 of all that the result depends on.
+    spent, cached: what this run did for it. Not part of the result.
+
+    The properties below read the evaluation "grid"; numbers are NaN in a sweep without it, and for a metric alone all
+    but the baseline.
     """
 
-    label: str
-    result: SettingResult
+    dataset: str
+    language_pair: str
+    metric: str
+    explainer: str
+    evaluated: Mapping[str, Any]
     finished: Finished
-    repeated_with: int | None
+    signature: str
+    parameters: Mapping[str, Any]
+    fingerprint: str
+    spent: Spent
+    cached: bool
+    correlation: Kind | Literal[""] = ""
+    scores: ColumnValues = field(default_factory=dict)
+    repeated_with: int | None = None
+
+    @property
+    def _of_grid(self) -> GridOfSetting | None:
+        return self.evaluated.get("grid")
+
+    @property
+    def names(self) -> tuple[str, str, str, str]:
+        """Data set, language pair, metric, explainer: what tells settings apart."""
+        return self.dataset, self.language_pair, self.metric, self.explainer
+
+    @property
+    def label(self) -> str:
+        """The names in one readable line, and a further seed."""
+        if self.repeated_with is None:
+            return setting_label(*self.names)
+        return setting_label(*self.names, f"seed {self.repeated_with}")
+
+    @property
+    def grid(self) -> GridResult:
+        """The correlations float64[P, W] and what follows from them; all undefined in a sweep without the grid."""
+        nothing = GridResult(np.empty((0, 1)), math.nan, len(self.finished.segments), n_rated=0, n_used=0)
+        return nothing if self._of_grid is None else self._of_grid.grid
+
+    @property
+    def has_grid(self) -> bool:
+        """Whether there is a point to show: not for a metric alone, nor in a sweep without the grid."""
+        return self.grid.correlation.size > 0
+
+    @property
+    def spec(self) -> GridSpec | None:
+        """The powers, the weights and what else the grid was computed with."""
+        return None if self._of_grid is None else self._of_grid.spec
+
+    @property
+    def published(self) -> PointRow:
+        """The grid point at which the published point is evaluated, and the correlation there."""
+        return NO_POINT if self._of_grid is None else self._of_grid.published
+
+    @property
+    def boosted(self) -> Mapping[str, Floats]:
+        """float64[N] scores at each declared point of the grid."""
+        return {} if self._of_grid is None else self._of_grid.boosted
+
+    @property
+    def gain(self) -> float:
+        """Best correlation above the baseline; NaN when either is undefined."""
+        return self.grid.best - self.grid.baseline
+
+
+def grid_evaluation(evaluations: Evaluations) -> GridEvaluation | None:
+    """The grid of a sweep, if it has one: its surface is known as soon as a setting has ended."""
+    return next((part for part in evaluations.values() if isinstance(part, GridEvaluation)), None)
 
 
 def failure(setting: Setting, reason: str, error: BmxError | None = None) -> NotRun:
@@ -59,57 +138,47 @@ def failure(setting: Setting, reason: str, error: BmxError | None = None) -> Not
     return NotRun("failed", setting.label, shortened(reason, MOST_OF_REASON), error)
 
 
-def finish(setting: Setting, evaluations: Evaluations, spent: Spent | None) -> Outcome | NotRun:
+def finish(setting: Setting, evaluations: Evaluations, spent: Spent | None) -> SettingResult | NotRun:
     """Merge the chunks, load the attributions and evaluate the setting; spent: on scoring it, None if cached."""
     try:
         setting.slot.merge()
         with component_errors():
-            return Outcome(setting.label, *evaluate(setting, evaluations, spent), setting.repeated_with)
+            return judge_setting(setting, evaluations, spent)
     except BmxError as error:
         return failure(setting, str(error), error)
 
 
-def evaluate(setting: Setting, evaluations: Evaluations, spent: Spent | None) -> tuple[SettingResult, Finished]:
-    """What is known of a setting alone, whose explanations are in the store, and what evaluations are made from.
+def judge_setting(setting: Setting, evaluations: Evaluations, spent: Spent | None) -> SettingResult:
+    """What is known of a setting alone, whose explanations are in the store.
 
     Raises StoreError when some explanations are not in the store, UnavailableError where there is nothing but NaN.
     """
     start = time.perf_counter()
-    segments = setting.segments
-    n_segments = len(segments)
-    finished = setting.finished()
+    finished = setting.load()
     _check_scored(setting, finished.scores, () if spent is None else spent.unread)
     evaluated: dict[str, Any] = {}
-    for evaluation in evaluations.values():
-        if isinstance(evaluation, GridEvaluation):
-            finished = replace(finished, surface=evaluation.surface(finished))
-            evaluated[evaluation.key] = finished.surface
+    surface = grid_evaluation(evaluations)
+    if surface is not None:
+        finished = replace(finished, surface=surface.surface(finished))
+        evaluated[surface.key] = finished.surface
     parameters: dict[str, Any] = {}
     for role, part in {"metric": setting.metric, "explainer": setting.explainer}.items():
         if part is not None:
             parameters |= {f"{role}.{key}": value for key, value in part.fingerprint().items()}
-    parameters |= {"seed": setting.seed, "segments": n_segments}
-    words: dict[str, float] = {}
-    for role in finished.worded if n_segments else ():
-        words[role] = finished.word_counts(role).sum() / n_segments
+    parameters |= {"seed": setting.seed, "segments": len(setting.segments)}
     grid = grid_of_sweep(evaluations.values())
-    correlation: Kind | None = None if grid is None else grid.correlation
     return SettingResult(
         *setting.names,
         evaluated=evaluated,
-        n_segments=n_segments,
-        n_rated=segments.rated,
+        finished=finished,
         signature=_signature(setting),
         parameters=parameters,
         fingerprint=fingerprint(setting, evaluations),
         spent=Spent(time.perf_counter() - start) + (spent or Spent()),
-        n_unexplained=finished.scores.n_unexplained,
-        words=words,
         cached=spent is None,
-        constructed=segments.constructed,
-        correlation=correlation or "",
-        repeat_deviation=_repeat_deviation(finished, correlation or "pearson"),
-    ), finished
+        correlation="" if grid is None else grid.correlation,
+        repeated_with=setting.repeated_with,
+    )
 
 
 def _check_scored(setting: Setting, loaded: AttributionSet, unread: Sequence[str]) -> None:
@@ -118,26 +187,18 @@ def _check_scored(setting: Setting, loaded: AttributionSet, unread: Sequence[str
     Then nothing of it is kept: the next run asks again. unread: answers that could not be read.
     """
     # A file may hold scores of whole systems alone.
-    lacking = setting.slot.lacking(loaded) if setting.scores_of_file is None else ""
-    if not lacking:
+    if setting.scores_of_file is not None or not len(setting.items):
+        return
+    if np.isnan(loaded.base_scores).all():
+        name, lacking = setting.metric_name, "score"
+    elif setting.slot.explained and loaded.n_unexplained == len(setting.items):
+        name, lacking = setting.explainer_name, "explanation"
+    else:
         return
     setting.slot.discard(setting.keys)
-    name = setting.metric_name if lacking == "score" else setting.explainer_name
     n_segments = counted(len(setting.segments), "segment")
     example = f"; answers cannot be read, for example {unread[0]}" if unread else ""
     raise UnavailableError(f"{name} has no {lacking} for any of {n_segments}{example}.")
-
-
-def _repeat_deviation(finished: Finished, correlation: Kind) -> float:
-    """The standard deviation of a judge's correlation over its repeated scores; NaN where none are repeated."""
-    statistics = finished.scores.statistics
-    human = finished.segments.human_scores
-    if statistics is None or getattr(finished.metric, "repeat", 1) < 2:
-        return math.nan
-    # Column 1 of a judge's statistics is a count; the others are scores, one for each time that it was asked.
-    repeats = np.delete(statistics, 1, 1).T
-    correlations = [correlate(correlation, scores, human) for scores in repeats]
-    return float(np.std(correlations, ddof=1))
 
 
 def fingerprint(setting: Setting, evaluations: Evaluations) -> str:
@@ -154,18 +215,15 @@ def _signature(setting: Setting) -> str:
     return f"{setting.metric.signature} || {explainer} || seed:{identity['seed']}{words}"
 
 
-def complete(
-    outcomes: Sequence[Outcome], evaluations: Evaluations, executor: Executor | None = None
+def judge_sweep(
+    ended: Sequence[SettingResult], evaluations: Evaluations, executor: Executor | None = None
 ) -> tuple[list[SettingResult], list[NotRun]]:
     """The results of a sweep with all evaluations, in the order of their names, and the evaluations that failed.
 
-    executor: whose workers evaluate where that takes longer than they start.
+    executor: whose workers evaluate if that takes longer than they start.
     """
-    results: list[SettingResult] = []
-    settings: list[Finished] = []
-    for outcome in sorted(outcomes, key=lambda outcome: outcome.label):
-        results.append(outcome.result)
-        settings.append(outcome.finished)
+    results = sorted(ended, key=operator.attrgetter("label"))
+    settings = [result.finished for result in results]
     evaluated = [dict(result.evaluated) for result in results]  # of each setting, by the key of the evaluation
     failed: list[NotRun] = []
     in_turn = sorted(evaluations.values(), key=_reads_of_others)
@@ -191,62 +249,38 @@ def complete(
     return results, failed
 
 
+def segment_rows(setting: Finished, evaluated: Iterable[ColumnValues]) -> dict[str, Any]:
+    """The columns of one setting, N values each: who, human scores, base score, words per text, then `evaluated`.
+
+    evaluated: what evaluations say of segments. words_ROLE is null for a text that is neither read by the metric nor
+    explained. Human scores are NaN for unrated segments; those beside the primary one are named human.ASPECT.
+    """
+    segments = setting.segments
+    judged = setting.segments.judgements
+    columns: dict[str, Any] = {
+        "id": [segment.id for segment in segments.segments],
+        "system": [segment.system for segment in segments.segments],
+        "cluster": list(setting.clusters),
+        "human": segments.human_scores,
+        "human_name": [judged.primary] * len(segments),
+        **{f"human.{name}": judged.scores[name] for name in judged.aspects[1:]},
+        "base": setting.scores.base_scores,
+    }
+    for role in ROLES:
+        if role in setting.worded:
+            columns[f"words_{role}"] = setting.word_counts(role)
+        else:
+            columns[f"words_{role}"] = [None] * len(setting.items)
+    for of_evaluation in evaluated:
+        columns |= of_evaluation
+    return columns
+
+
 def _reads_of_others(evaluation: Evaluation) -> tuple[bool, bool]:
     """Sorts evaluations: first those that declare points, then those that estimate gains there, then their readers."""
     declares = type(evaluation).points is not Evaluation.points
     estimates = type(evaluation).gains is not Evaluation.gains
     return not declares, not estimates
-
-
-def gains_by_point(result: SettingResult) -> dict[str, float]:
-    """The gain at each declared point of a setting, and at the best one of its grid; NaN where undefined."""
-    if result.spec is None:  # no evaluation declares points
-        return {}
-    human = np.asarray(result.scores["human"])
-    base = np.asarray(result.scores["base"])
-    by_point = {}
-    for point, boosted in result.boosted.items():
-        by_point[point] = estimate_gain(result.spec.correlation, base, boosted, human).value
-    return {**by_point, BEST: result.gain}
-
-
-def seeds_table(
-    outcomes: Sequence[Outcome], results: Iterable[SettingResult], evaluations: Evaluations
-) -> pa.Table | None:
-    """NAMES, seed, point, gain: one row per setting, seed and point; settings in the order of every table.
-
-    outcomes: of a sweep, those of further seeds among them; results: of the settings with the sweep's own seed.
-    The folds of cross-fitted points are those of the grid, the same for all seeds. None where nothing was repeated.
-    """
-    import pyarrow as pa
-
-    at_once = {name: part for name, part in evaluations.items() if isinstance(part, GridEvaluation)}
-    known = list(results)
-    names = {result.names for result in known}
-    further = {outcome.repeated_with for outcome in outcomes} - {None}
-    for seed in further:
-        repeated_settings = [outcome for outcome in outcomes if outcome.repeated_with == seed]
-        known += complete(repeated_settings, at_once)[0]
-    n_seeds = Counter(result.names for result in known)
-    repeats = [result for result in known if result.names in names and n_seeds[result.names] > 1]
-    if not repeats:
-        return None
-    repeats.sort(key=lambda result: result.parameters["seed"])
-    results = []
-    points = []
-    gains = []
-    for result in in_order(repeats):
-        for point, gain in gains_by_point(result).items():
-            results.append(result)
-            points.append(point)
-            gains.append(gain)
-    columns = {}
-    for name in NAMES:
-        columns[name] = repeated([getattr(result, name) for result in results])
-    columns["seed"] = pa.array([result.parameters["seed"] for result in results], pa.int64())
-    columns["point"] = repeated(points)
-    columns["gain"] = pa.array(gains, pa.float64())
-    return pa.table(columns)
 
 
 def run_jobs(executor: Executor, jobs: Iterable[Job]) -> Iterator[Any]:

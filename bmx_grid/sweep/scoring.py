@@ -1,4 +1,4 @@
-"""Runs a plan: cached settings are evaluated; chunks of the others go through the executor into the store first."""
+"""Scores what the store lacks of a plan, in chunks that go through the executor, and judges each setting as it ends."""
 
 from __future__ import annotations
 
@@ -11,24 +11,35 @@ from functools import partial
 from itertools import chain
 from traceback import clear_frames
 
-from bmx_grid.attribution.explain import explain_items, in_parts, texts_at_once
-from bmx_grid.attribution.promises import check_batches
+import numpy as np
+
+from bmx_grid.attribution.contracts import check_same_scores
+from bmx_grid.attribution.explain import Explanation, explain_items, in_parts, texts_at_once
 from bmx_grid.attribution.store import Slot
 from bmx_grid.core.errors import BmxError, UnavailableError, component_errors
 from bmx_grid.core.identity import canonical_json
 from bmx_grid.core.secrets import UNREAD_ANSWERS
 from bmx_grid.core.terminal import plain_warnings
-from bmx_grid.evaluations.grid_surface import GridEvaluation
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric
 from bmx_grid.models.encoding import truncated
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
-from bmx_grid.sweep.outcomes import Evaluations, Outcome, failure, finish, run_jobs, wherever_quicker
-from bmx_grid.sweep.results import Spent
+from bmx_grid.sweep.judge import (
+    Evaluations,
+    SettingResult,
+    Spent,
+    failure,
+    finish,
+    grid_evaluation,
+    run_jobs,
+    wherever_quicker,
+)
 from bmx_grid.sweep.settings import NotRun, Setting, SweepPlan
 from bmx_grid.words.perturbation import Item
 from bmx_grid.words.segmentation import PairWords
 
+FEW_SEGMENTS = 4  # segments of a setting that are scored again
+BATCH_TOLERANCE = 1e-3  # of the largest score: bfloat16 on a GPU differs by that much between batches
 Chunks = dict[int, tuple[list[Item], int]]  # by number: segments that are scored together, and how many texts they need
 
 
@@ -40,36 +51,34 @@ def run_plan(
     stop_on_error: bool,
     progress: Callable[[int], None],
     drop: Callable[[int], None] = lambda n_texts: None,
-) -> Iterator[Outcome | NotRun]:
-    """Outcomes of the plan's settings as they end: cached ones first, then the others as workers finish.
+) -> Iterator[SettingResult | NotRun]:
+    """Results of the plan's settings as they end: cached ones first, then the others as workers finish.
 
     progress gets the number of texts of every chunk that ends, drop that of texts that are not scored as their setting
     has failed (those of `SweepPlan.n_texts_here`). With stop_on_error nothing new is started after a
     failure. Finished chunks are on disk even if this process is killed.
     """
     cached = [setting for setting in plan.everything if setting.cached]
-    at_once = [part for part in evaluations.values() if isinstance(part, GridEvaluation)]
-    cost = 0.0
-    for setting in cached:
-        cost += sum(part.cost(len(setting.segments)) for part in at_once)
+    grid = grid_evaluation(evaluations)
+    cost = 0.0 if grid is None else sum(grid.cost(len(setting.segments)) for setting in cached)
     works = [partial(finish, setting, evaluations, None) for setting in cached]
-    evaluated = (outcome for _, outcome in wherever_quicker(works, executor, cost))
+    evaluated = (result for _, result in wherever_quicker(works, executor, cost))
     # Closed when the sweep stops: that ends the jobs which are still running.
-    with closing(_scored_outcomes(plan, evaluations, executor, progress, drop)) as scored:
-        for outcome in chain(evaluated, scored):
-            yield outcome
-            if isinstance(outcome, NotRun) and stop_on_error:
+    with closing(_scored(plan, evaluations, executor, progress, drop)) as scored:
+        for ended in chain(evaluated, scored):
+            yield ended
+            if isinstance(ended, NotRun) and stop_on_error:
                 return
 
 
-def _scored_outcomes(
+def _scored(
     plan: SweepPlan,
     evaluations: Evaluations,
     executor: Executor,
     progress: Callable[[int], None],
     drop: Callable[[int], None],
-) -> Generator[Outcome | NotRun]:
-    """The outcomes of settings with texts to score, as workers finish."""
+) -> Generator[SettingResult | NotRun]:
+    """The results of settings with texts to score, as workers finish."""
     settings = plan.everything
     waiting: dict[int, Chunks] = {}  # by setting, what is not done of it
     for index, setting in enumerate(settings):
@@ -79,27 +88,15 @@ def _scored_outcomes(
         elif not setting.cached:
             waiting[index] = _chunks_of(setting, executor.chunk_texts)
     spent = dict.fromkeys(waiting, Spent())
-
-    def jobs(chosen: Sequence[int]) -> Iterator[Job]:
-        for index in chosen:
-            setting = settings[index]
-            parts = (setting.metric, setting.to_ask)
-            for number, (items, _) in list(waiting[index].items()):
-                if index in waiting:  # settings that failed meanwhile get no more work
-                    work = partial(_work, index, number, setting.slot, *parts, items, setting.seed, setting.words)
-                    yield Job(work, _needs_device(*parts))
-
-    def weight(index: int) -> tuple[bool, int]:
-        """How long a setting takes: whether its metric runs a model, then its number of texts."""
-        return settings[index].metric.cost == "model", settings[index].n_texts
-
+    # How long a setting takes: whether its metric runs a model, then its number of texts.
+    durations = {index: (settings[index].metric.cost == "model", settings[index].n_texts) for index in waiting}
     one_by_one = False  # after a worker was killed: so that only the setting that kills workers fails
     while waiting:
         # The smallest first, so that something is seen soon; then what takes longest, so that workers end together.
-        first = min(waiting, key=weight)
-        rest = sorted(waiting.keys() - {first}, key=weight, reverse=True)
+        first = min(waiting, key=durations.__getitem__)
+        rest = sorted(waiting.keys() - {first}, key=durations.__getitem__, reverse=True)
         try:
-            for done in run_jobs(executor, jobs([first] if one_by_one else [first, *rest])):
+            for done in run_jobs(executor, _jobs(settings, [first] if one_by_one else [first, *rest], waiting)):
                 index = done.index
                 if index not in waiting:  # it failed meanwhile
                     continue
@@ -118,6 +115,17 @@ def _scored_outcomes(
                 drop(_texts_in(waiting.pop(first)))
                 yield failure(settings[first], str(lost))
             one_by_one = True
+
+
+def _jobs(settings: Sequence[Setting], chosen: Sequence[int], waiting: Mapping[int, Chunks]) -> Iterator[Job]:
+    """The work on the chunks of the chosen settings that wait; those that failed meanwhile get no more."""
+    for index in chosen:
+        setting = settings[index]
+        parts = (setting.metric, setting.to_ask)
+        for number, (items, _) in list(waiting[index].items()):
+            if index in waiting:
+                work = partial(_work, index, number, setting.slot, *parts, items, setting.seed, setting.words)
+                yield Job(work, _needs_device(*parts))
 
 
 def _chunks_of(setting: Setting, chunk_texts: int) -> Chunks:
@@ -153,6 +161,28 @@ class DoneChunk:
     number: int
     spent: Spent
     error: BmxError | None = None
+
+
+def check_batches(metric: Metric, explained: Sequence[Explanation]) -> None:
+    """Raise ComponentError if some explained items score otherwise in a smaller batch, in the opposite order.
+
+    Of metrics of this package that run large models, which its tests hold to this, and of metrics that send texts
+    elsewhere, nothing is scored again.
+    """
+    is_ours = type(metric).__module__.partition(".")[0] == "bmx_grid"
+    if metric.leaves_traces or (is_ours and metric.cost == "model"):
+        return
+    by_item = {explanation.item: explanation.base_score for explanation in explained}
+    items = list(by_item)[: -FEW_SEGMENTS - 1 : -1]
+    # One item is a batch like any other.
+    if len(items) < 2:
+        return
+    scores = np.array([by_item[item] for item in items])
+    again = np.array([explanation.base_score for explanation in explain_items(metric, None, items, seed=0)])
+    tolerance = BATCH_TOLERANCE * np.nanmax(np.abs(scores), initial=0.0)
+    check_same_scores(
+        metric, items, scores, again, tolerance, f"among {len(by_item):,} segments", f"among {len(items)}"
+    )
 
 
 def _check_unchanged(slot: Slot, parts: Mapping[str, Metric | Explainer | None]) -> None:

@@ -1,4 +1,6 @@
-"""Which row of a file made elsewhere is of which segment: by (id, system), or by the order of the sources.
+"""Which row of a file made elsewhere is of which segment, of scores, words' values or error spans.
+
+Rows are found by (id, system), or by the order of the sources.
 
 Nothing is dropped and nothing is shifted.
 """
@@ -7,20 +9,27 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bmx_grid.core.errors import DataError, DataMissingError, close_match
-from bmx_grid.core.wording import counted
+from bmx_grid.core.ragged import Floats, Ints
+from bmx_grid.core.wording import counted, named
 from bmx_grid.datasets.column_roles import first_few
 from bmx_grid.datasets.file_source import FileSource, ImportedFile
 from bmx_grid.datasets.lines import refuse
 from bmx_grid.datasets.segments import SegmentSet
+from bmx_grid.datasets.span_files import TextSpans
+from bmx_grid.words.tags import check_within
 
 if TYPE_CHECKING:
     import pandas as pd
+
+# Of N segments, who marked what; an empty list: nobody judged the segment.
+Ratings = list[list[tuple[str, TextSpans]]]
 
 
 def file_rows(file: ImportedFile, segments: SegmentSet, option: FileSource) -> pd.DataFrame:
@@ -41,9 +50,9 @@ def file_rows(file: ImportedFile, segments: SegmentSet, option: FileSource) -> p
         rows = _by_number(rows, segments.all_ids)
     elif segments.all_ids == tuple(str(number) for number in range(1, len(segments.all_ids) + 1)):
         # pandas counts rows from 0, and a table without ids counts them from 1
-        named = rows
-        rows = _by_number(named, segments.all_ids)
-        if rows is not named:
+        as_written = rows
+        rows = _by_number(as_written, segments.all_ids)
+        if rows is not as_written:
             warnings.warn(
                 f"{file.path}: the ids 0 to {len(segments.all_ids) - 1} are read as the rows 1 to "
                 f"{len(segments.all_ids)} of {segments.name}.",
@@ -137,8 +146,7 @@ def _matched(
             "what has no score."
         )
     if option.extra == "refuse":
-        _refuse_unknown(file, rows, "id", segments.all_ids, segments, option)
-        _refuse_unknown(file, rows, "system", segments.all_systems, segments, option)
+        _refuse_unknown_names(file, rows, segments, option)
     return matched
 
 
@@ -163,22 +171,19 @@ def _unscored_systems(file: ImportedFile, rows: pd.DataFrame, segments: SegmentS
     return unscored
 
 
-def _refuse_unknown(
-    file: ImportedFile, rows: pd.DataFrame, role: str, known: Sequence[str], segments: SegmentSet, option: FileSource
-) -> None:
+def _refuse_unknown_names(file: ImportedFile, rows: pd.DataFrame, segments: SegmentSet, option: FileSource) -> None:
     """Raise DataError for the first row whose id or system the whole test set does not have."""
-    # Where the data set names no systems, ids are enough.
-    if role not in rows or not known:
-        return
-
-    def sentence(row: Any) -> str:
-        name = row[role]
-        return (
-            f"{file.path}, {row.place}: the {role} {name[:60]!r} is none of {segments.name}"
-            f"{close_match(name, known)}; correct it, take such rows out, or set {option.KEY}.extra=ignore."
-        )
-
-    refuse(rows, ~rows[role].isin(known), sentence)
+    for role, known in (("id", segments.all_ids), ("system", segments.all_systems)):
+        # Where the data set names no systems, ids are enough.
+        if role not in rows or not known:
+            continue
+        unknown = rows[rows[role].notna() & ~rows[role].isin(known)]
+        if len(unknown):
+            name = str(unknown[role].iloc[0])
+            raise DataError(
+                f"{file.path}, {unknown.place.iloc[0]}: the {role} {name[:60]!r} is none of {segments.name}"
+                f"{close_match(name, known)}; correct it, take such rows out, or set {option.KEY}.extra=ignore."
+            )
 
 
 def _named(row: Any, keys: Sequence[str]) -> str:
@@ -218,3 +223,137 @@ def _check_systems(file: ImportedFile, segments: SegmentSet) -> None:
             f"{file.path}: holds scores of systems, but the segments of {segments.name} name no systems; give the "
             "data set a column for them."
         )
+
+
+def ratings_of(file: ImportedFile, segments: SegmentSet, option: FileSource) -> Ratings:
+    """Who marked which spans in each of N segments.
+
+    Raises DataError naming file, row and value for unknown ids and systems, a rater who judges a segment twice, another
+    text than the segment's, and spans beyond their text; if option.extra is "ignore", such rows are left out, and a
+    warning counts and names them.
+    """
+    rows = option.rows(file, segments.language_pair)
+    # Only the annotation tool's rows have runs: they are documents, and may judge a segment again.
+    has_runs = "run" in rows
+    if has_runs:
+        rows = _with_document_ids(rows, segments, file.path)
+    elif "id" not in rows:
+        rows = with_ids(file.path, rows, segments.all_ids, segments.name)
+    if option.extra == "refuse":
+        _refuse_unknown_names(file, rows, segments, option)
+    has_systems = "system" in rows and bool(segments.systems)
+    place_of: dict[tuple[str, str | None], int] = {}
+    for place, segment in enumerate(segments.segments):
+        system = segment.system if has_systems else None
+        place_of[segment.id, system] = place
+    ratings: Ratings = [[] for _ in segments.segments]
+    # Places of rows that are left out, by the reason.
+    left_out: dict[str, list[str]] = {}
+    for row in rows.to_dict("records"):
+        where = f"{file.path}, {row['place']}"
+        segment_id = row["id"]
+        system = row["system"] if has_systems else None
+        place = place_of.get((segment_id, system), -1)
+        spans = row["value"]
+        if place < 0 or spans is None:
+            continue
+        text = segments.segments[place].hypothesis
+        # Predictions may have no texts.
+        is_other_text = isinstance(row.get("text"), str) and row["text"] != text
+        if is_other_text and option.extra == "refuse":
+            raise DataError(
+                f"{where}: the text {row['text'][:60]!r} is not that of the segment, {text[:60]!r}; correct it, or "
+                f"leave such rows out: {option.KEY}.extra=ignore"
+            )
+        if is_other_text:
+            left_out.setdefault("of another text than the segment's", []).append(row["place"])
+            continue
+        if has_runs:
+            spans = _after_text(spans, text)
+        is_beyond = any(span.end > len(text) for span in spans)
+        if is_beyond and option.extra == "ignore":
+            left_out.setdefault("with spans beyond the text", []).append(row["place"])
+            continue
+        for span in spans:
+            check_within(span.end, text, where)
+        rater = str(row.get("rater") or "")
+        if not has_runs and rater in dict(ratings[place]):
+            raise DataError(f"{where}: {rater or 'the file'} has judged segment {segment_id!r} already; keep one row.")
+        ratings[place].append((rater, spans))
+    for reason, places in left_out.items():
+        warnings.warn(f"{file.path}: {counted(len(places), 'row')} {reason} left out: {named(places)}.", stacklevel=2)
+    if not any(ratings):
+        raise DataError(f"{file.path}: no judged segment of {segments.name}.")
+    return ratings
+
+
+def _after_text(spans: TextSpans, text: str) -> TextSpans:
+    """The spans of the annotation tool: what is marked after the text is its word MISSING there, an omission."""
+    last = len(text)
+    return tuple(span if span.start < last else replace(span, start=last, end=last) for span in spans)
+
+
+def _with_document_ids(rows: Any, segments: SegmentSet, path: Path) -> Any:
+    """Rows of the annotation tool with ids: those of the document's segments, in order, where a run has all of them.
+
+    Where a part of the document was judged, a human score of the data set says which: of all human scores the one that
+    most runs have. Runs that it has not, or at several places, are left out; a warning counts them.
+    """
+    import pandas as pd
+
+    places_of: dict[tuple[str | None, str | None], list[int]] = {}
+    for place, segment in enumerate(segments.segments):
+        places_of.setdefault((segment.system, segment.document), []).append(place)
+    runs = []
+    for _, run in rows.groupby("run", sort=False):
+        document = (run.system.iloc[0], run.document.iloc[0])
+        # Documents of other test sets are passed over: an export may hold several.
+        if document in places_of:
+            runs.append((run, np.array(places_of[document], dtype=np.int64)))
+    judged = _judged_places(runs, segments)
+    kept = []
+    for (run, _), places in zip(runs, judged, strict=True):
+        if len(places):
+            ids = [segments.segments[place].id for place in places.tolist()]
+            kept.append(run.assign(id=ids))
+    if len(kept) < len(runs):
+        warnings.warn(
+            f"{path}: {counted(len(runs) - len(kept), 'document')} judged in part left out, since no human score of "
+            f"{segments.dataset} says which part.",
+            stacklevel=2,
+        )
+    return pd.concat(kept) if kept else rows.iloc[:0].assign(id="")
+
+
+def _judged_places(runs: Sequence[tuple[Any, Ints]], segments: SegmentSet) -> list[Ints]:
+    """The places that were judged in each run, of the human score that explains most; none where it does not say.
+
+    runs: the rows of each, and the places of all segments of its document.
+    """
+    choices = []
+    for human in segments.judgements.scores.values():
+        judged = []
+        for run, places in runs:
+            scores = run.score.to_numpy(dtype=np.float64)
+            judged.append(_rated_as(scores, places, human))
+        choices.append(judged)
+    # Of as many places, the first human score.
+    return max(choices, key=lambda judged: sum(map(len, judged)))
+
+
+def _rated_as(scores: Floats, places: Ints, human: Floats) -> Ints:
+    """The segments that were judged: all, where there are as many; else those rated so, one after the other.
+
+    None unless that is at one place.
+    """
+    if len(places) == len(scores):
+        return places
+    rated = places[np.isfinite(human[places])]
+    fitting = []
+    for start in range(len(rated) - len(scores) + 1):
+        part = rated[start : start + len(scores)]
+        if np.array_equal(human[part], scores):
+            fitting.append(part)
+    if len(fitting) == 1:
+        return fitting[0]
+    return places[:0]

@@ -1,0 +1,280 @@
+"""Who chooses a boost for whom, and the held-out scores of what they choose.
+
+Other folds choose, other language pairs, other data sets, or nobody.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bmx_grid.boosts.base import Boost, Fit, Fitted, Part
+from bmx_grid.boosts.controls import fit_average, fit_curve, fit_length
+from bmx_grid.boosts.power_mean_grid import AtPoint, PowerMeanGrid
+from bmx_grid.boosts.recipe import ChosenOn, HeldOut
+from bmx_grid.core.ragged import Flags, Floats
+from bmx_grid.evaluations.base import Estimate
+from bmx_grid.evaluations.boost_evidence import COMBINED, CROSS_FITTED, CURVE, FIXED, LENGTH, PUBLISHED, placebo_name
+from bmx_grid.evaluations.held_out import Boosts, Member, Rated
+from bmx_grid.evaluations.verdicts import DISTANCE, Verdict
+from bmx_grid.measures.correlation import Kind, correlate
+from bmx_grid.measures.grid import Point, nearest_point
+from bmx_grid.measures.grid_resampling import to_scale
+from bmx_grid.measures.resampling import codes, number_of
+
+RecipeFields = dict[str, Any]  # by the name of the field
+
+
+def free_of_each(clusters: Sequence[Sequence[str]]) -> list[dict[int, Flags]]:
+    """For each of L language pairs the others by number: bool[N] which of their segments are in none of its clusters.
+
+    clusters: N labels of each language pair.
+    """
+    labels = [np.asarray(names, dtype=np.str_) for names in clusters]
+    free: list[dict[int, Flags]] = []
+    for names in clusters:
+        # Each name once: `isin` sorts what it looks for.
+        known = list(set(names))
+        place = len(free)
+        free.append({other: ~np.isin(labels[other], known) for other in range(len(labels)) if other != place})
+    return free
+
+
+def linked(
+    kind: Kind, members: Sequence[Member], labels: Sequence[Sequence[str]], origins: Sequence[str]
+) -> list[Member]:
+    """Copies of the members, with one code for a cluster in all of them, and with the others that choose for each.
+
+    They have no held-out scores yet.
+
+    labels: of each member the clusters of all its N segments. origins: of each member the name of its language pair,
+    or of its data set. Members of another origin choose, on their segments whose clusters are not shared, where the
+    correlation of the metric is defined on these.
+    """
+    named = zip(members, labels, strict=True)
+    used = [np.asarray(labels_of_all, dtype=np.str_)[member.rated.used] for member, labels_of_all in named]
+    # Coded together and split again, so that a shared cluster has one code in all members.
+    ends = np.cumsum(list(map(len, used)))
+    clusters = np.split(codes(np.concatenate(used)), ends[:-1])
+    joined = []
+    for place, free in enumerate(free_of_each(labels)):
+        choosing = {}
+        for other, is_free in free.items():
+            if origins[other] == origins[place]:
+                continue
+            chooser = members[other].rated
+            rows = is_free[chooser.used]
+            if math.isfinite(correlate(kind, chooser.base[rows], chooser.human[rows])):
+                choosing[other] = rows
+        member = members[place]
+        rated = replace(member.rated, clusters=clusters[place])
+        joined.append(replace(member, rated=rated, choosing=choosing, held_out={}))
+    return joined
+
+
+def chosen(kind: Kind, fit: Fit, selection: Sequence[tuple[Rated, Floats, Flags]]) -> Fitted:
+    """What is best on some segments of language pairs, which count the same.
+
+    selection: each with its features float64[n, k], and bool[n] which of its segments choose. Pairs on which the
+    correlation of the metric is undefined have no say.
+    """
+    parts = []
+    for rated, features, rows in selection:
+        part = Part(rated.base, features, rated.human, rated.clusters).taken(rows)
+        if part.decides and np.ptp(part.base) > 0:
+            parts.append(part)
+    return fit(kind, parts)
+
+
+def cross_fitted(kind: Kind, fit: Fit, rated: Rated, features: Floats) -> Floats:
+    """float64[n] each segment with what is best on the folds it is not in; NaN with one fold.
+
+    Scores of a fold are brought to the mean and spread of the metric alone, so that folds are comparable.
+    """
+    scores = np.full(len(rated.base), np.nan)
+    n_folds = number_of(rated.fold_of)
+    # One fold stands for none: nothing is cross-fitted there.
+    if n_folds < 2:
+        return scores
+    for fold in range(n_folds):
+        inside = rated.fold_of == fold
+        fitted = chosen(kind, fit, [(rated, features, ~inside)])
+        boosted = fitted.scores(rated.base, features)
+        # The scale is that of all segments: a fold alone may have another mean and spread.
+        scaled = to_scale(boosted, rated.base)
+        scores[inside] = scaled[inside]
+    return scores
+
+
+class Choice(NamedTuple):
+    """Something that is chosen, with its features of each member; None of a member that it cannot be made for."""
+
+    name: str
+    fit: Fit
+    features: Sequence[Floats | None]
+
+
+def choices_of(boosts: Boosts, members: Sequence[Member]) -> list[Choice]:
+    """The boosts of which something is chosen, and the placebos beside them: `length`, `curve`, and reassigned ones.
+
+    None for a metric alone, which has no attributions to boost with.
+    """
+    choices: list[Choice] = []
+    if members[0].setting.explainer is None:
+        return choices
+    for name, boost in boosts.items():
+        if boost.fixed is not None:
+            continue
+        features = [member.features.get(name) for member in members]
+        choices.append(Choice(name, boost.fit, features))
+        reassigned = [member.reassigned(name, boost) for member in members]
+        for draw, features_of_draw in enumerate(zip(*reassigned, strict=False), start=1):
+            choices.append(Choice(placebo_name(name, draw), boost.fit, features_of_draw))
+    roles = members[0].setting.worded
+    log_words = [member.rated.log_words for member in members]
+    choices.append(Choice(LENGTH, partial(fit_length, roles), log_words))
+    choices.append(Choice(CURVE, fit_curve, log_words))
+    return choices
+
+
+def average_of(members: Sequence[Member]) -> Choice | None:
+    """The average of the metric and others that score every judged segment, whose scores are its features.
+
+    None without such a metric.
+    """
+    shared: set[str] = set(members[0].setting.others)
+    for member in members:
+        for name, scores in member.setting.others.items():
+            if not np.isfinite(scores[member.rated.used]).all():
+                shared.discard(name)
+        shared &= member.setting.others.keys()
+    names = tuple(sorted(shared))
+    if not names:
+        return None
+    features = []
+    for member in members:
+        columns = [member.setting.others[name][member.rated.used] for name in names]
+        features.append(np.column_stack(columns))
+    return Choice(COMBINED, partial(fit_average, names), features)
+
+
+def hold_out_elsewhere(kind: Kind, choices: Sequence[Choice], members: Sequence[Member], point: str) -> None:
+    """Add to the held-out scores of each member, at `point`, those of what is best on the members that choose for it.
+
+    Chosen for all members or for none: a mean over language pairs is of one question.
+    """
+    for choice in choices:
+        features = [columns for columns in choice.features if columns is not None]
+        if len(features) < len(members):
+            continue
+        for member, columns in zip(members, features, strict=True):
+            selection = []
+            for other, rows in member.choosing.items():
+                selection.append((members[other].rated, features[other], rows))
+            key = choice.name, point
+            if selection and key in member.declared:
+                member.held_out[key] = member.declared[key]
+            elif selection:
+                fitted = chosen(kind, choice.fit, selection)
+                member.held_out[key] = fitted.scores(member.rated.base, columns)
+
+
+def hold_out_unchosen(boosts: Boosts, published: Point | None, member: Member) -> None:
+    """Add the scores of recipes, and of the power mean at the published point of the explainer, where it has one."""
+    for name, features in member.features.items():
+        boost = boosts[name]
+        fitted = boost.fixed
+        key = name, FIXED
+        # Other shifts are not the paper's, and so have no published point.
+        if isinstance(boost, PowerMeanGrid) and boost.shift == "paper" and published is not None:
+            key = name, PUBLISHED
+            spec = boost.spec
+            place = nearest_point(spec.p, spec.w, published.p, published.w)
+            # A point outside the grid has no scores. Features are the means with each p.
+            fitted = None if place is None else AtPoint(spec.w[place[1]], spec.p[place[0]], place[0])
+        if fitted is not None and key in member.declared:
+            member.held_out[key] = member.declared[key]
+        elif fitted is not None:
+            member.held_out[key] = fitted.scores(member.rated.base, features)
+
+
+def hold_out_folds(kind: Kind, choices: Sequence[Choice], members: Sequence[Member]) -> None:
+    """Add the scores of what is best on the other folds of each member."""
+    for choice in choices:
+        key = choice.name, CROSS_FITTED
+        for member, features in zip(members, choice.features, strict=True):
+            if key in member.declared:
+                member.held_out[key] = member.declared[key]
+            # A boost that cannot be made has no scores.
+            elif features is not None:
+                member.held_out[key] = cross_fitted(kind, choice.fit, member.rated, features)
+
+
+def chosen_on_all(kind: Kind, name: str, boost: Boost, members: Sequence[Member]) -> Fitted:
+    """What is best on all segments of the members that a boost can be made for."""
+    selection = []
+    for member in members:
+        if name in member.features:
+            everyone = np.ones(len(member.rated.base), dtype=np.bool_)
+            selection.append((member.rated, member.features[name], everyone))
+    return chosen(kind, boost.fit, selection)
+
+
+def best_gains(kind: Kind, boosts: Boosts, member: Member) -> dict[str, float]:
+    """What each boost that can be made here gains on the segments it is chosen on."""
+    base = member.rated.base
+    human = member.rated.human
+    baseline = correlate(kind, base, human)
+    gains = {}
+    for name, features in member.features.items():
+        fitted = chosen_on_all(kind, name, boosts[name], [member])
+        gains[name] = correlate(kind, fitted.scores(base, features), human) - baseline
+    return gains
+
+
+def recipe_fields(kind: Kind, boosts: Boosts, members: Sequence[Member]) -> list[RecipeFields]:
+    """What is best on all segments of these members, as fields of a recipe; not what abstains or is a recipe."""
+    chosen_on = []
+    for member in members:
+        n_clusters = number_of(codes(member.rated.clusters))
+        human = member.setting.segments.judgements.primary
+        chosen_on.append(ChosenOn(*member.setting.pair, len(member.rated.base), n_clusters, human))
+    recipes = []
+    for name, boost in boosts.items():
+        fitted = boost.fixed or chosen_on_all(kind, name, boost, members)
+        if boost.fixed is None and not fitted.abstains:
+            fields = {"boost_name": name, "boost": boost, "constants": fitted.constants()}
+            recipes.append({**fields, "chosen_on": tuple(chosen_on), "correlation": kind})
+    return recipes
+
+
+def with_verdicts(recipes: Sequence[RecipeFields], verdicts: Sequence[Verdict]) -> list[RecipeFields]:
+    """Fields of recipes with the verdict that says most of such a choice; without those that were not judged.
+
+    That is the one on the most language pairs, chosen furthest away, by the human score that is named first.
+    """
+    distances = list(DISTANCE)
+    judged = []
+    for recipe in recipes:
+        boost = recipe["boost_name"]
+        of_boost = [row for row in verdicts if row.boost == boost and row.point in DISTANCE]
+        if not of_boost:
+            continue
+        # Verdicts by several human scores are several questions: a recipe tells one.
+        first_human = of_boost[0].human
+        candidates = [row for row in of_boost if row.human == first_human]
+        best = max(candidates, key=lambda row: (row.pairs, distances.index(row.point)))
+        gain = _held_out(best.gain, best)
+        partial_r = _held_out(best.partial_r, best)
+        judged.append({**recipe, "gain": gain, "partial_r": partial_r, "verdict": best.label})
+    return judged
+
+
+def _held_out(estimate: Estimate, verdict: Verdict) -> HeldOut:
+    """An estimate of a verdict as a recipe tells it."""
+    return HeldOut.of(estimate.value, estimate.low, estimate.high, verdict.how())
