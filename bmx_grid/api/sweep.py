@@ -100,7 +100,7 @@ def objective(folder: Path) -> float:
     """What a finished sweep reached: its largest gain, without explainers its largest correlation; NaN without any."""
     from pyarrow import parquet
 
-    from bmx_grid.sweep.output import table_path
+    from bmx_grid.sweep.folder import table_path
 
     for table, column in (("verdicts", "gain"), ("settings", "baseline")):
         path = table_path(folder, table)

@@ -51,10 +51,8 @@ SECRET_REFERENCE = re.compile(r"\$\{oc\.env:(BMX_SECRET_\d+)\}")
 HYDRAS = re.compile(r"[+~]*hydra\b")  # begins an override of Hydra's own
 MOST_SWEEPS = 10_000  # of a multirun, all of which Hydra lists before the first one starts
 LONGEST_FOLDER = 200  # characters of the name of a sweep's folder in a multirun
-# How configs/config.yaml writes a key and what it is for.
-KEY_LINE = re.compile(r"^(\w+): .*?\s+# (.*)$", re.MULTILINE)
 HELP_COLUMNS = 80
-HELP_KEYS = "== Keys (KEY.KEY=VALUE) =="  # in configs/config.yaml
+HELP_KEYS = "KEYS OF config.yaml"  # stands for them in its help
 _new_folders: list[Path] = []  # that Hydra makes
 
 
@@ -254,7 +252,7 @@ def _by_hydra(parsed: argparse.Namespace, lines: Sequence[str], overrides: Seque
             return past.error.status
         raise past.error from past.error.__cause__
     text = masked_address(shown.getvalue())
-    print(_commented(text) if parsed.help else text, end="")
+    print(_with_keys(text) if parsed.help else text, end="")
     return status
 
 
@@ -279,21 +277,15 @@ def _surroundings(arguments: Sequence[str]) -> Iterator[None]:
             os.environ[FULL_ERROR] = full
 
 
-def _commented(text: str) -> str:
-    """Hydra's help in 80 columns; of the keys, those at the top, with what they are for."""
-    meanings = dict(KEY_LINE.findall((CONFIGS / "config.yaml").read_text("utf-8")))
-    head, _, tree_and_more = text.partition(HELP_KEYS)
-    tree, _, end = tree_and_more.partition("\n\n")
-    lines = [*head.splitlines(), HELP_KEYS]
-    for line in tree.splitlines():
-        meaning = meanings.get(line.partition(":")[0])
-        if meaning is not None:
-            lines.append(f"{line}  # {meaning}")
-    lines += ["", *end.splitlines()]
-    wrapped = []
-    for line in lines:
-        wrapped += textwrap.wrap(line, HELP_COLUMNS, subsequent_indent="    ", break_on_hyphens=False) or [""]
-    return re.sub("\n{3,}", "\n\n", "\n".join([*wrapped, ""]))
+def _with_keys(text: str) -> str:
+    """Hydra's help in 80 columns, with the keys at the top of the configuration as config.yaml explains them."""
+    keys = re.findall(r"^\w+: .*# .*$", (CONFIGS / "config.yaml").read_text("utf-8"), flags=re.MULTILINE)
+    lines = []
+    for line in text.replace(HELP_KEYS, "\n".join(keys)).splitlines():
+        # Comments are in a column of their own.
+        short = re.sub(r" +# ", "  # ", line)
+        lines += textwrap.wrap(short, HELP_COLUMNS, subsequent_indent="    ", break_on_hyphens=False) or [""]
+    return "\n".join([*lines, ""])
 
 
 @contextmanager
