@@ -337,6 +337,7 @@ def sweep(config: DictConfig) -> float:
     several = own.mode == RunMode.MULTIRUN
     try:
         ended = _run_one(config, own, place, several)
+        reached = objective(place)
     except Exception as error:
         if not several or not isinstance(error, BmxError):
             raise _Past(error) from error
@@ -349,7 +350,7 @@ def sweep(config: DictConfig) -> float:
         raise Failed(1)
     if ended.n_failed:
         raise _Past(Failed(1))
-    return objective(place)
+    return reached
 
 
 def _run_one(config: DictConfig, own: Any, place: Path, several: bool) -> Ended:
