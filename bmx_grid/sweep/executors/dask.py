@@ -35,7 +35,7 @@ class OnDask(Executor):
     cache_dir: of the sweep; workers on other machines must find the same folder there.
     """
 
-    timeout: float = runtime(10.0, above=0, most=3600)
+    timeout: float = runtime(10.0, above=0, most=30 * 86_400)
     cache_dir: str | None = runtime(None)
 
     OPTION: ClassVar[str]
