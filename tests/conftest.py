@@ -69,7 +69,7 @@ def authors_analysis(authors_grid):
 
 @pytest.fixture(scope="session")
 def slurm(tmp_path_factory) -> Iterator[dict[str, object]]:
-    """Keys of executor=slurm for the controller here; skips where there is none and none may be set up."""
+    """Options of the cluster of executor=slurm for the controller here; skips if there is and may be none."""
     pytest.importorskip("dask_jobqueue", reason='pip install ".[slurm]"')
     if reason := slurm_here.why_not():
         pytest.skip(reason)

@@ -16,7 +16,11 @@ from fakes import ROOT
 
 ASKED = "BMX_SLURM"  # set to 1: install SLURM by apt where it is missing, and start a controller
 PATHS = f"{ROOT}{os.pathsep}{ROOT / 'tests'}"
-KEYS = {"jobs": 2, "memory": "1GB", "walltime": "00:10:00", "prologue": [f"export PYTHONPATH={PATHS}"]}
+# Arguments of dask_jobqueue.SLURMCluster.
+KEYS = {
+    **{"cores": 1, "memory": "1GB", "walltime": "00:10:00", "job_name": "bmx_grid-here"},
+    "job_script_prologue": [f"export PYTHONPATH={PATHS}"],
+}
 PACKAGES = ("slurm-wlm", "munge")
 CONFIGURATION = """
 ClusterName=bmx
@@ -60,7 +64,7 @@ def why_not() -> str:
 
 @contextmanager
 def controller(folder: Path) -> Iterator[dict[str, object]]:
-    """Keys of executor=slurm that fit the controller here; one is started in `folder` where none answers."""
+    """Options of the cluster of executor=slurm for the controller here; one is started in `folder` if none answers."""
     if answers():
         yield KEYS
         return

@@ -39,7 +39,7 @@ KEYS_OF_FILES: Mapping[str, frozenset[str]] = {
         dataset metric explainer boost evaluation grid aggregation executor tracking
     """),
     "grid": _names("p w side correlation max_points fixed"),
-    "executor": _names("n_jobs chunk_texts devices timeout jobs cores memory walltime gpus"),
+    "executor": _names("n_jobs chunk_texts devices timeout jobs device_jobs"),
     "tracking": _names("experiment timeout curves"),
     INNER_PARTS: _names("""
         name language_pairs language_pair constructed first skip human_systems folder test_set reference human leave_out
@@ -62,8 +62,7 @@ KEYS_OF_FILES: Mapping[str, frozenset[str]] = {
 FOLDER_KEYS = _names("data_dir cache_dir output_dir answers log_dir")
 # Keys that the user sets, whatever the class: they say where texts, secrets and work go, and which commands run.
 KEYS_OF_USERS = _names("""
-    address base_url cluster cluster_options key_variable uri repository sources
-    account directives gpu_queue gpu_type interface prologue python queue
+    address base_url cluster cluster_options device_options key_variable uri repository sources
 """)
 # Keys below which names are data.
 NAMES_BELOW = _names("columns files fixed gold reference weights")
@@ -136,7 +135,8 @@ class _Check:
             return
         if is_of_users and isinstance(value, Mapping):
             for inner, item in value.items():
-                self.key(name, item, f"{key}.{inner}", allowed, target)
+                if not _is_own_value(str(inner), item):
+                    self.key(name, item, f"{key}.{inner}", allowed, target)
             return
         # Nothing says nothing, and most keys are so: all our own files need not be read for these.
         says_nothing = value is None or (isinstance(value, list) and not value)

@@ -109,16 +109,23 @@ ATTACKS = {
         f"{DASK}executor: {{cluster_options: {{python: ./evil}}}}",
         "executor.cluster_options.python",
     ),
-    "a command": (f"{SLURM}executor: {{prologue: ['touch RAN']}}", "executor.prologue"),
-    "a command in a copy": (
-        f"{SLURM}leave_out: ['touch RAN']\nexecutor: {{prologue: '${{leave_out}}'}}",
-        "executor.prologue",
+    "a command": (
+        f"{SLURM}executor: {{cluster_options: {{job_script_prologue: ['touch RAN']}}}}",
+        "executor.cluster_options.job_script_prologue",
     ),
-    "an interpreter": (f"{SLURM}executor: {{python: ./evil}}", "executor.python"),
-    "a directive": (f"{SLURM}executor: {{directives: ['--wrap=evil']}}", "executor.directives"),
-    "a partition": (f"{SLURM}executor: {{queue: theirs}}", "executor.queue"),
-    "an account": (f"{SLURM}executor: {{account: theirs}}", "executor.account"),
-    "a network": (f"{SLURM}executor: {{interface: eth0}}", "executor.interface"),
+    "a command in a copy": (
+        f"{SLURM}leave_out: ['touch RAN']\nexecutor: {{cluster_options: {{job_script_prologue: '${{leave_out}}'}}}}",
+        "executor.cluster_options.job_script_prologue",
+    ),
+    "a directive": (
+        f"{SLURM}executor: {{device_options: {{job_extra_directives: ['--wrap=evil']}}}}",
+        "executor.device_options.job_extra_directives",
+    ),
+    "a partition": (f"{SLURM}executor: {{cluster_options: {{queue: theirs}}}}", "executor.cluster_options.queue"),
+    "memory with a command": (
+        f'{SLURM}executor: {{cluster_options: {{memory: "1GB\\ntouch RAN"}}}}',
+        "executor.cluster_options.memory",
+    ),
     "logs in a store": (f"{SLURM}executor: {{log_dir: 's3://theirs/x'}}", "executor.log_dir"),
     "a cache for workers": (f"{DASK}executor: {{cache_dir: 's3://theirs/x'}}", "executor.cache_dir"),
     "a tracking server": ("tracking: {uri: 'http://elsewhere.invalid'}", "tracking.uri"),
@@ -191,8 +198,7 @@ def test_an_option_is_a_file_as_well(tmp_path):
 OF_USERS = [
     pytest.param(["executor=dask", "executor.address=tcp://HOST:1"], "tcp://HOST:1", id="a scheduler"),
     pytest.param(["executor=dask", "executor.cluster_options.python=/x/py"], "/x/py", id="an option of a cluster"),
-    pytest.param(["executor=slurm", "executor.prologue=['module load cuda']"], "module load cuda", id="a command"),
-    pytest.param(["executor=slurm", "executor.python=/x/python"], "/x/python", id="an interpreter"),
+    pytest.param(["executor=slurm", "executor.cluster_options.queue=mine"], "walltime", id="beside our own values"),
     pytest.param(["tracking.uri=http://HOST:5000"], "http://HOST:5000", id="a tracking server"),
     pytest.param(["cache_dir=s3://mine/x"], "s3://mine/x", id="a cache"),
     pytest.param(["cache_dir=s3://mine/y", "metric=[judge]"], "s3://mine/y/answers", id="a folder of the cache"),

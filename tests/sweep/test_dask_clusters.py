@@ -1,16 +1,20 @@
 """executor=dask with a class of clusters: one of this machine, and the scripts that batch systems would get."""
 
+import importlib.util
+import re
 import subprocess
 import sys
 from functools import partial
+from types import SimpleNamespace
 
 import jobs
 import pytest
 from clusters import begun, ended, tables
 
+from bmx_grid.core.configure import build, load_option
 from bmx_grid.core.errors import ConfigError, UnavailableError
-from bmx_grid.sweep.executors.base import Job
-from bmx_grid.sweep.executors.dask import Dask
+from bmx_grid.sweep.executors.base import Executor, Job
+from bmx_grid.sweep.executors.dask import Cluster, Dask
 
 pytest.importorskip("distributed", reason='pip install ".[dask]"')
 
@@ -59,11 +63,79 @@ def test_a_batch_system_gets_what_its_class_writes(name, options, lines, monkeyp
 
     asked = []
     monkeypatch.setattr(JobQueueCluster, "adapt", lambda cluster, **numbers: asked.append(numbers))
+    monkeypatch.setattr(JobQueueCluster, "_correct_state", unsubmitted)
     with Dask(cluster=name, cluster_options={**options, "interface": "lo"}, jobs=3).own_cluster() as cluster:
         script = cluster.job_script()
     assert asked == [{"minimum_jobs": 3, "maximum_jobs": 3}]
     for line in [*lines, 'export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}"']:
         assert line in script
+
+
+async def unsubmitted(cluster: object) -> None:
+    """Nothing is submitted."""
+
+
+@pytest.mark.processes
+def test_a_job_with_a_device_has_one_process_and_its_own_options(monkeypatch):
+    pytest.importorskip("dask_jobqueue", reason='pip install ".[slurm]"')
+    from dask_jobqueue.core import JobQueueCluster
+
+    monkeypatch.setattr(JobQueueCluster, "adapt", lambda cluster, **numbers: None)
+    monkeypatch.setattr(JobQueueCluster, "_correct_state", unsubmitted)
+    chosen = {"cluster_options": {"cores": 4, "memory": "4GB", "interface": "lo", "queue": "cpu"}, "device_jobs": 1}
+    executor = build({**load_option("executor", "slurm"), **chosen, "log_dir": None}, Executor, "executor")
+    with executor.own_cluster(has_device=True) as cluster:
+        script = cluster.job_script()
+    for line in ("#SBATCH -p cpu", "#SBATCH --gres=gpu:1", "export BMX_DEVICE=cuda:0", "--resources device=1"):
+        assert line in script
+    assert re.findall(r"--nthreads (\d+)", script)[-1] == "1" and "--nworkers" not in script
+    assert 'export OMP_NUM_THREADS="${OMP_NUM_THREADS:-4}"' in script
+
+
+@pytest.mark.parametrize(
+    ("option", "values", "extra"), [("slurm", {}, "slurm"), ("dask", {"address": "tcp://host:8786"}, "dask")]
+)
+def test_a_package_that_is_missing_is_named_with_the_way_out(monkeypatch, option, values, extra):
+    executor = build({**load_option("executor", option), **values}, Executor, "executor")
+    here = importlib.util.find_spec
+    missing = {"slurm": "dask_jobqueue", "dask": "distributed"}[extra]
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == missing else here(name))
+    with pytest.raises(UnavailableError, match=rf"{missing} is not installed: .* pip install '\.\[{extra}\]'"):
+        executor.check()
+
+
+@pytest.mark.processes
+def test_a_machine_without_slurm_is_named_with_the_way_out(monkeypatch, tmp_path):
+    pytest.importorskip("dask_jobqueue", reason='pip install ".[slurm]"')
+    monkeypatch.setenv("PATH", str(tmp_path))
+    executor = build({**load_option("executor", "slurm"), "log_dir": str(tmp_path)}, Executor, "executor")
+    with pytest.raises(UnavailableError, match="the command sbatch is not found here; run this on a machine from"):
+        list(executor.run([Job(abs)]))
+
+
+@pytest.mark.parametrize("where", [{"address": "tcp://127.0.0.1:9"}, {"cluster": "dask_jobqueue.SLURMCluster"}])
+def test_a_cache_of_its_own_for_each_machine_is_refused(where):
+    with pytest.raises(ConfigError, match=r"cache_dir=bmx_cache: workers on other .* cache_dir=/.*/bmx_cache\."):
+        Dask(**where, cache_dir="bmx_cache").check()
+    Dask(**where, cache_dir="/shared/cache").check()
+    Dask(**where, cache_dir="s3://bucket/cache").check()
+
+
+def client(workers: dict) -> SimpleNamespace:
+    """A client of Dask, as far as workers are looked at."""
+    scheduler = SimpleNamespace(identity=None)
+    return SimpleNamespace(scheduler=scheduler, sync=lambda _: {"workers": workers}, submit=print)
+
+
+def test_work_that_needs_a_device_waits_for_the_job_that_will_have_one():
+    clients = {False: client({"tcp://a": {"resources": {}, "nthreads": 1}}), True: client({})}
+    cluster = Cluster(clients, 0.0, "SLURM", "wait", expected=True)
+    plain, device = cluster.lanes
+    assert (plain.n_workers, device.n_workers, device.expected) == (1, 0, True)
+    cluster.look()  # nothing waits for a device: its absence is no matter
+    device.held = 1
+    with pytest.raises(UnavailableError, match="SLURM has had no worker that holds a device for 0 seconds.*: wait"):
+        cluster.look()
 
 
 @pytest.mark.parametrize(
@@ -77,6 +149,8 @@ def test_a_batch_system_gets_what_its_class_writes(name, options, lines, monkeyp
             "executor.cluster=distributed.LocalCluster: .*; correct executor.cluster_options",
             id="no argument",
         ),
+        pytest.param({"cluster": "x.Y", "jobs": 0}, "are both 0; ask for one job", id="no job"),
+        pytest.param({"cluster": "distributed.LocalCluster", "device_jobs": 1, "jobs": 0}, "has no jobs", id="devices"),
         pytest.param({}, r"needs the address .* or else a class of clusters", id="neither"),
         pytest.param({"address": "tcp://h:1", "cluster": "x.Y"}, r"or else a class of clusters", id="both"),
     ],

@@ -14,10 +14,10 @@ import pytest
 from clusters import begun, chunks, ended, planned, tables
 from started import wait_for, wait_until_alone
 
-from bmx_grid.core.errors import UnavailableError
+from bmx_grid.core.errors import ConfigError, UnavailableError
 from bmx_grid.core.terminal import RESUMES
 from bmx_grid.sweep.executors.base import Job
-from bmx_grid.sweep.executors.slurm import Slurm
+from bmx_grid.sweep.executors.dask import Dask
 
 pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("fakes_everywhere")]
 
@@ -25,7 +25,8 @@ pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("fakes_everywhere")
 @pytest.fixture(scope="module")
 def keys(slurm) -> tuple[str, ...]:
     """Overrides that choose SLURM, with two jobs."""
-    return ("executor=slurm", *(f"executor.{key}={json.dumps(value)}" for key, value in slurm.items()))
+    options = [f"executor.cluster_options.{key}={json.dumps(value)}" for key, value in slurm.items()]
+    return ("executor=slurm", "executor.jobs=2", *options)
 
 
 def in_queue() -> list[str]:
@@ -40,7 +41,7 @@ def test_the_tables_are_those_of_one_process_and_no_job_is_left(tmp_path, keys, 
     assert status == 0, out + err
     assert tables(tmp_path) == by_one_process[0]
     assert in_queue() == []
-    assert len(list((tmp_path / "out" / "slurm").glob("bmx_grid-*.err"))) == 2  # the logs stay
+    assert len(list((tmp_path / "out" / "jobs").glob("bmx_grid-*.err"))) == 2  # the logs stay
 
 
 @pytest.mark.parametrize("number", [1, 2], ids=["one of two", "all"])
@@ -55,7 +56,7 @@ def test_a_job_that_is_cancelled_costs_nothing(tmp_path, keys, by_one_process, n
     assert tables(tmp_path) == by_one_process[0]
     assert in_queue() == []
     if number == 2:  # submitted again, or nobody would have finished
-        assert len(list((tmp_path / "out" / "slurm").glob("*.err"))) > 2
+        assert len(list((tmp_path / "out" / "jobs").glob("*.err"))) > 2
 
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
@@ -84,24 +85,23 @@ def test_jobs_end_by_themselves_when_the_sweep_is_killed(tmp_path, keys, by_one_
     assert tables(tmp_path) == by_one_process[0]
 
 
-def executor_of(folder, **settings: object) -> Slurm:
+def executor_of(folder, options: dict, **settings: object) -> Dask:
     """executor=slurm with its logs in the folder of the test."""
-    known = {key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()}
-    return Slurm(log_dir=str(folder), **known)
+    own = {"cluster": "dask_jobqueue.SLURMCluster", "cluster_options": options, "log_dir": str(folder), "timeout": 60.0}
+    return Dask(**own | settings)
 
 
 REFUSED = {
-    "an unknown partition": ({"queue": "nosuch"}, r"SLURM refuses a job: .*partition"),
-    "an option that sbatch lacks": ({"directives": ("--nonsense=1",)}, r"refuses a job: .*unrecognized option"),
-    "jobs that end at once": ({"python": "/no/python"}, r"submitted again 3 times.*log_dir.*Finished work is"),
+    "an unknown partition": ({"queue": "nosuch"}, "invalid partition.*correct executor.cluster_options"),
+    "an option that sbatch lacks": ({"job_extra_directives": ["--nonsense=1"]}, "unrecognized option.*correct"),
+    "jobs that end at once": ({"python": "/no/python"}, "has had no worker for 5 seconds.*see why in its queue"),
 }
 
 
 @pytest.mark.parametrize(("more", "message"), REFUSED.values(), ids=REFUSED.keys())
-def test_what_slurm_refuses_and_cannot_run_is_said(slurm, tmp_path, monkeypatch, more, message):
-    monkeypatch.setattr("bmx_grid.sweep.executors.slurm.ASK_SECONDS", 1.0)
-    with pytest.raises(UnavailableError, match=message):
-        list(executor_of(tmp_path, **{**slurm, **more}).run([Job(partial(jobs.square, 2))]))
+def test_what_slurm_refuses_and_cannot_run_is_said(slurm, tmp_path, more, message):
+    with pytest.raises((ConfigError, UnavailableError), match=message):
+        list(executor_of(tmp_path, {**slurm, **more}, timeout=5.0).run([Job(partial(jobs.square, 2))]))
     assert in_queue() == []
 
 
@@ -109,7 +109,8 @@ def test_a_job_with_a_gpu_does_the_work_that_needs_one(slurm, tmp_path):
     shown = subprocess.run(["sinfo", "--noheader", "--format=%G"], capture_output=True, text=True, check=True)
     if "gpu" not in shown.stdout:
         pytest.skip("the nodes of this SLURM have no GPU")
-    executor = executor_of(tmp_path, **{**slurm, "jobs": 1, "gpus": 1})
+    device = {"job_extra_directives": ["--gres=gpu:1"]}
+    executor = executor_of(tmp_path, slurm, device_jobs=1, device_options=device)
     results = list(executor.run([Job(partial(jobs.where, n), needs_device=n % 2 == 0) for n in range(8)]))
     assert {device for number, _, device in results if number % 2 == 0} == {"cuda:0"}
     assert {device for number, _, device in results if number % 2 == 1} == {None}

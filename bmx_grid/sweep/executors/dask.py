@@ -9,45 +9,80 @@ import signal
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import CancelledError
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
+from bmx_grid.core.configure import folder_path
 from bmx_grid.core.errors import BmxError, ConfigError, UnavailableError
 from bmx_grid.core.identity import runtime
 from bmx_grid.core.stopping import uninterrupted, without_interrupts
 from bmx_grid.core.storage import place
+from bmx_grid.models.loading import ASSIGNED
 from bmx_grid.sweep.executors.base import KEPT, Executor, Lane, WorkerLost, Workers
 from bmx_grid.sweep.executors.local import THREADS
 
 DEVICE = "device"  # what workers that hold a device declare as a resource
 FETCH_SECONDS = 10.0  # until a result that does not come makes us look at the workers
+CONNECT_SECONDS = 30.0  # to a scheduler of our own
 CLOSE_SECONDS = 5.0  # for a connection to end by itself
 
 
 @dataclass(frozen=True)
-class OnDask(Executor):
-    """Runs jobs on Dask workers, which a subclass finds or starts. A job whose worker is lost is run by another one.
+class Dask(Executor):
+    """The Dask cluster of the scheduler at `address`, or one of the class `cluster`, which lives as long as the sweep.
 
-    timeout: seconds without any worker after which a run ends.
+    A job whose worker is lost is run by another one.
+    cluster: the full name of the class, as "dask_jobqueue.SLURMCluster", "dask_jobqueue.PBSCluster" or
+        "distributed.LocalCluster"; cluster_options: its arguments.
+    jobs: of a batch system; one that ends is submitted again while there is work, and the end of the sweep cancels all.
+    device_jobs: that many more jobs, each with one process that holds one device; device_options: what their
+        cluster_options have beside those of the others. Work that needs a device waits for these.
+    log_dir: what the jobs print.
+    timeout: seconds to wait for the scheduler, and for a worker when there is none; jobs may wait in a queue.
     cache_dir: of the sweep; workers on other machines must find the same folder there.
+    Workers at an address are given their devices where they are started:
+    `BMX_DEVICE=cuda:0 dask worker ADDRESS --nthreads 1 --resources device=1`.
     """
 
+    address: str | None = runtime(None)
+    cluster: str | None = runtime(None)
+    cluster_options: Mapping[str, Any] | None = runtime(None)
+    jobs: int = runtime(1, least=0, most=1_000)
+    device_jobs: int = runtime(0, least=0, most=1_000)
+    device_options: Mapping[str, Any] | None = runtime(None)
+    log_dir: str | None = runtime(None)
     timeout: float = runtime(10.0, above=0, most=30 * 86_400)
     cache_dir: str | None = runtime(None)
 
-    OPTION: ClassVar[str]
-    NEEDS: ClassVar[tuple[str, ...]] = ("distributed",)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.devices:
+            raise ConfigError(
+                "executor.devices: workers are given their devices where they are started: BMX_DEVICE=cuda:0 dask "
+                f"worker {self.address or 'ADDRESS'} --nthreads 1 --resources device=1; jobs: executor.device_jobs=N."
+            )
+        if self.jobs + self.device_jobs == 0:
+            raise ConfigError("executor.jobs and executor.device_jobs are both 0; ask for one job at least.")
 
     def check(self) -> None:
-        """Raise UnavailableError where a package is missing, ConfigError where workers would not find `cache_dir`."""
-        if any(importlib.util.find_spec(name) is None for name in self.NEEDS):
-            raise UnavailableError(
-                f"executor={self.OPTION} needs packages that are not installed: in a checkout, pip install "
-                f"'.[{self.OPTION}]'."
+        """Raise UnavailableError if a package is missing, ConfigError for what cannot be a cluster or its cache_dir."""
+        if (self.address is None) == (self.cluster is None):
+            raise ConfigError(
+                "executor=dask needs the address of a scheduler, executor.address=tcp://HOST:8786 (start one with "
+                "`dask scheduler`), or else a class of clusters, executor.cluster=dask_jobqueue.SLURMCluster; for the "
+                "processors of this machine use executor=loky."
             )
+        needed = {"distributed": "dask"}
+        if self.cluster is not None and self.cluster.startswith("dask_jobqueue."):
+            needed["dask_jobqueue"] = "slurm"
+        for package, extra in needed.items():
+            if importlib.util.find_spec(package) is None:
+                raise UnavailableError(
+                    f"executor: {package} is not installed: in a checkout, pip install '.[{extra}]'."
+                )
         folder = None if self.cache_dir is None else place(self.cache_dir)
         if isinstance(folder, Path) and not folder.is_absolute():
             raise ConfigError(
@@ -55,96 +90,113 @@ class OnDask(Executor):
                 f"the whole path of a folder that all machines share: cache_dir={folder.absolute()}."
             )
 
-
-@dataclass(frozen=True)
-class Dask(OnDask):
-    """The Dask cluster of the scheduler at `address`, or one of the class `cluster`, which lives as long as the sweep.
-
-    cluster: the full name of the class, as "dask_jobqueue.SLURMCluster", "dask_jobqueue.PBSCluster" or
-        "distributed.LocalCluster"; cluster_options: its arguments.
-    jobs: of a batch system; one that ends is submitted again while there is work.
-    timeout: seconds to wait for the scheduler, and for a worker when there is none; jobs may wait in a queue.
-    Workers are given their devices where they are started:
-    `BMX_DEVICE=cuda:0 dask worker ADDRESS --nthreads 1 --resources device=1`.
-    """
-
-    address: str | None = runtime(None)
-    cluster: str | None = runtime(None)
-    cluster_options: Mapping[str, Any] | None = runtime(None)
-    jobs: int = runtime(1, least=1, most=1_000)
-
-    OPTION: ClassVar[str] = "dask"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.devices:
-            raise ConfigError(
-                "executor.devices: the workers of a Dask scheduler are given their devices where they are started: "
-                f"BMX_DEVICE=cuda:0 dask worker {self.address or 'ADDRESS'} --nthreads 1 --resources device=1."
-            )
-
-    def check(self) -> None:
-        """As `OnDask.check`; and ConfigError without an address or a cluster, or with both."""
-        if (self.address is None) == (self.cluster is None):
-            raise ConfigError(
-                "executor=dask needs the address of a scheduler, executor.address=tcp://HOST:8786 (start one with "
-                "`dask scheduler`), or else a class of clusters, executor.cluster=dask_jobqueue.SLURMCluster; for the "
-                "processors of this machine use executor=loky."
-            )
-        super().check()
-
     @contextmanager
     def _started(self) -> Iterator[Workers]:
         self.check()
         quiet_dask()
-        where = self.address
-        opened = []  # each is closed after those that were opened later
-        try:
+        with ExitStack() as stack:
             with without_interrupts():
-                if self.cluster is not None:
-                    opened.append(self.own_cluster())
-                    where = opened[0].scheduler_address
-                client = self._connected(where)
-                opened.append(client)
-            way_out = f"start workers (dask worker {where}), and run the same command"
+                clients = self._clients(stack)
+            where = f"the Dask scheduler at {self.address}"
+            way_out = f"start workers (dask worker {self.address}), and run the same command"
             if self.cluster is not None:
+                where = self.cluster
                 way_out = "see why in its queue, ask for less, or set executor.timeout, and run the same command"
-            yield Cluster({False: client, True: client}, self.timeout, f"the Dask scheduler at {where}", way_out)
-        finally:
-            with uninterrupted():
-                for thing in reversed(opened):
-                    thing.close(timeout=CLOSE_SECONDS)
+            yield Cluster(clients, self.timeout, where, way_out, expected=self.device_jobs > 0)
 
-    def _connected(self, address: str | None) -> Any:
-        """A client of a scheduler. Raises UnavailableError if none answers."""
-        import distributed
+    def _clients(self, stack: ExitStack) -> dict[bool, Any]:
+        """Clients of the workers without and with a device, closed with the stack; of one scheduler the same."""
+        if self.address is not None:
+            client = _connected(self.address, self.timeout, stack)
+            return {False: client, True: client}
+        clients = {}
+        for has_device, n_jobs in ((False, self.jobs), (True, self.device_jobs)):
+            if n_jobs:
+                cluster = self.own_cluster(has_device=has_device)
+                stack.callback(_close, cluster)
+                clients[has_device] = _connected(cluster.scheduler_address, CONNECT_SECONDS, stack)
+        if self.device_jobs == 0:
+            clients[True] = clients[False]
+        return clients
 
-        try:
-            return distributed.Client(address, timeout=self.timeout)
-        except (OSError, ValueError) as error:
-            raise UnavailableError(
-                f"executor.address={address}: no Dask scheduler answers there ({error}). "
-                "Start one with `dask scheduler`, or use executor=loky."
-            ) from error
+    def own_cluster(self, *, has_device: bool = False) -> Any:
+        """A cluster of the class `cluster`, with its jobs submitted.
 
-    def own_cluster(self) -> Any:
-        """The cluster of the class `cluster`, with its jobs submitted. Raises ConfigError for what cannot be one."""
-        name = str(self.cluster)
-        kind = cluster_class(name)
-        options = dict(self.cluster_options or {})
+        Raises ConfigError for what cannot be one, and UnavailableError with what a batch system says.
+        """
+        kind = cluster_class(str(self.cluster))
         is_batch = hasattr(kind, "job_cls")
+        options = dict(self.cluster_options or {})
         if is_batch:
-            # What the user's prologue or environment sets stays.
-            shares = [f'export {variable}="${{{variable}:-1}}"' for variable in THREADS]
-            options["job_script_prologue"] = [*options.get("job_script_prologue", []), *shares]
+            options = self._of_batch(options, has_device=has_device)
+        elif has_device:
+            raise ConfigError(f"executor.device_jobs: {self.cluster} has no jobs; set them to 0.")
+        cluster = None
         try:
             cluster = kind(**options)
             if is_batch:
-                cluster.adapt(minimum_jobs=self.jobs, maximum_jobs=self.jobs)
+                n_jobs = self.device_jobs if has_device else self.jobs
+                # `scale` would not raise what the batch system refuses.
+                for _ in range(n_jobs):
+                    cluster.worker_spec.update(cluster.new_worker_spec())
+                cluster.sync(cluster._correct_state)
+                cluster.adapt(minimum_jobs=n_jobs, maximum_jobs=n_jobs)  # submits again what ends
         except (TypeError, ValueError, RuntimeError, OSError) as error:
-            reason = " ".join(str(error).split())[:300].rstrip(".")
-            raise ConfigError(f"executor.cluster={name}: {reason}; correct executor.cluster_options.") from error
+            if cluster is not None:
+                _close(cluster)
+            if isinstance(error, FileNotFoundError):
+                raise UnavailableError(
+                    f"executor.cluster={self.cluster}: the command {error.filename} is not found here; run this on a "
+                    "machine from which jobs are submitted, or choose executor=loky."
+                ) from error
+            text = str(error).rpartition("stderr:")[2]
+            reason = " ".join(text.split())[:300].rstrip(".")
+            raise ConfigError(
+                f"executor.cluster={self.cluster}: {reason}; correct executor.cluster_options."
+            ) from error
         return cluster
+
+    def _of_batch(self, options: dict[str, Any], *, has_device: bool) -> dict[str, Any]:
+        """The arguments of a cluster of dask-jobqueue: one process per core, or one with a device."""
+        if has_device:
+            options |= self.device_options or {}
+        cores = options.get("cores", 1)
+        options.setdefault("processes", 1 if has_device else cores)
+        # The address is that of its HTTP server, which warns if the usual port is taken.
+        options.setdefault("scheduler_options", {"dashboard": False, "dashboard_address": "127.0.0.1:0"})
+        if self.log_dir is not None:
+            options.setdefault("log_directory", str(folder_path(self.log_dir, "executor.log_dir").absolute()))
+        arguments = ["--no-dashboard"]
+        # What the user's prologue or environment sets stays.
+        share = cores if has_device else 1
+        prologue = [f'export {name}="${{{name}:-{share}}}"' for name in THREADS]
+        if has_device:
+            arguments += ["--nthreads", "1", "--resources", f"{DEVICE}=1"]
+            prologue.append(f"export {ASSIGNED}=cuda:0")
+        options["worker_extra_args"] = [*options.get("worker_extra_args", []), *arguments]
+        options["job_script_prologue"] = [*options.get("job_script_prologue", []), *prologue]
+        return options
+
+
+def _connected(address: str, timeout: float, stack: ExitStack) -> Any:
+    """A client of a scheduler, closed with the stack. Raises UnavailableError if none answers."""
+    import distributed
+
+    try:
+        client = distributed.Client(address, timeout=timeout)
+    except (OSError, ValueError) as error:
+        raise UnavailableError(
+            f"executor.address={address}: no Dask scheduler answers there ({error}). "
+            "Start one with `dask scheduler`, or use executor=loky."
+        ) from error
+    stack.callback(_close, client)
+    return client
+
+
+def _close(opened: Any) -> None:
+    """Close a client or a cluster, whose jobs are cancelled; how it ends says nothing about the work."""
+    with uninterrupted(), suppress(TimeoutError, ValueError, AssertionError, RuntimeError, OSError):
+        opened.close(timeout=CLOSE_SECONDS)
 
 
 def cluster_class(name: str) -> Any:

@@ -15,9 +15,8 @@ from bmx_grid.core.configure import CONFIGS
 HOSTILE = "from pathlib import Path\nPath({!r}).write_text('')\nclass Thing:\n    def __init__(self, **_): pass\n"
 # Keys that say where texts go and what runs: whatever a file says there, it is refused.
 OF_USERS = (
-    *("executor.dask.address", "executor.dask.cache_dir", "executor.slurm.prologue", "executor.slurm.python"),
-    *("executor.slurm.directives", "executor.slurm.queue", "executor.slurm.account", "executor.slurm.gpu_queue"),
-    *("executor.slurm.gpu_type", "executor.slurm.interface", "tracking.mlflow.uri", "metric.judge.base_url"),
+    *("executor.dask.address", "executor.dask.cache_dir", "executor.dask.cluster", "executor.slurm.cluster_options"),
+    *("executor.slurm.device_options", "tracking.mlflow.uri", "metric.judge.base_url"),
     *("metric.judge.key_variable", "metric.comet.model", "metric.transquest.model"),
 )
 # A folder of this machine may be named, an address may not.
