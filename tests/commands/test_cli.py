@@ -191,7 +191,7 @@ def test_a_standard_stream_that_is_closed_is_as_if_nobody_read_it(closed, argume
     [
         pytest.param("config.yaml", ".", "config.yaml is there, and was not written by bmx_grid", id="a file"),
         pytest.param("tables/grid.parquet", ".", "grid.parquet is there, and was not written", id="a table"),
-        pytest.param("mine", "mine/out", "mine/out/.sweep.json: Not a directory", id="no folder"),
+        pytest.param("mine", "mine/out", "mine/out cannot be written: Not a directory", id="no folder"),
     ],
 )
 def test_nothing_is_scored_for_a_folder_that_is_somebody_elses(name, folder, message, call, tmp_path):
