@@ -211,6 +211,7 @@ class HeldStates:
         self._loaded = loaded
 
         def fill(batch: Ints) -> None:
+            """Write the states of a batch, positions in `ids`, to their places in `flat`."""
             states, _ = encode([ids[row] for row in batch])
             if self.flat is None:
                 self.flat = states.new_empty((int(self._lengths.sum()), states.shape[-1]))
