@@ -136,7 +136,7 @@ def on_device(loaded: LoadedModel, values: NDArray[Any]) -> Any:
 
 @contextmanager
 def products(loaded: LoadedModel) -> Iterator[None]:
-    """Products of matrices as the model's `tf32` says, and as they were afterwards."""
+    """In this block products of matrices are as exact as the model's `tf32` says; after it, as before."""
     import torch
 
     settings = torch.backends.cuda.matmul
