@@ -289,9 +289,9 @@ class Run:
         return Words(setting.names, pd.DataFrame(rows, columns=columns))
 
     def _configuration(self) -> Mapping[str, Any]:
-        """That of the sweep where it ran in this process, else that in its folder, which may be a stranger's.
+        """That of the sweep where it ran in this process, else that in `place`, which may be a stranger's.
 
-        Raises DataMissingError, DataError.
+        Raises DataMissingError, naming the folder as it was given, and DataError.
         """
         from bmx_grid.analysis.finished import read_config
         from bmx_grid.sweep.folder import CONFIG
