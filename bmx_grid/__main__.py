@@ -9,7 +9,6 @@ usage: bmx-grid COMMAND ...          (also python -m bmx_grid COMMAND ...)
   analyse    finished sweeps: their conclusions, or several compared
   data       list, download, verify and show data sets, and read tables of yours
   check      what a metric, an explainer or a data set of yours promises, tried
-  completion the shell completes all of these: bmx-grid completion --help
 
   bmx-grid COMMAND --help    what a command takes
   bmx-grid --version
@@ -57,9 +56,11 @@ def _run(name: str) -> int:
     from bmx_grid.core.errors import ConfigError, unknown
 
     if "--version" in sys.argv[1:]:
+        from importlib.metadata import version
+
         from bmx_grid import __version__
 
-        print(f"bmx-grid {__version__}")
+        print(f"bmx-grid {__version__}\nHydra {version('hydra-core')}")
         return 0
     if not name or sys.argv[1:] in (["--help"], ["-h"], ["help"]):
         print(str(__doc__).rstrip())

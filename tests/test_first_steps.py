@@ -49,5 +49,5 @@ def test_the_transcript_runs_as_it_stands(tmp_path, monkeypatch, capsys):
                 "the page has the command that is printed"
             )
         if "--multirun" in words:
-            assert (tmp_path / "outputs" / "quickstart,explainer.lime.num_samples=20" / "settings.csv").is_file()
+            assert (tmp_path / "outputs" / "quickstart" / "explainer.lime.num_samples=20" / "settings.csv").is_file()
     assert (tmp_path / "conclusions" / "report.html").is_file()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import copy
-import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,15 +14,12 @@ from bmx_grid.api.user_files import (
     POWERS,
     WHOLE_GROUPS,
     Folder,
-    check_names,
-    check_references,
     option_names,
     options_folder,
     user_files_of,
-    user_option,
 )
-from bmx_grid.core.configure import CONFIGS, groups, installed_options, load_option, options, way_to_option
-from bmx_grid.core.errors import ConfigError, unknown
+from bmx_grid.core.configure import CONFIGS, groups, load_option, options, way_to_option
+from bmx_grid.core.errors import BmxError, ConfigError, StoreError, unknown
 from bmx_grid.core.file_keys import check_keys_of_files
 from bmx_grid.core.secrets import masked_address, masked_argument
 from bmx_grid.core.wording import in_shell, option_named, shortened
@@ -38,6 +33,7 @@ PATH_WITH_EQUALS = re.compile(r"[\w./~+-][\w./~+ -]*=[\w./~+= -]*")
 PLAIN_LIST = re.compile(r"[\w.,:/+-]*")
 TEXTS = ("name", "data_dir", "cache_dir", "output_dir")  # keys whose values are texts, whatever they look like
 MISSING = "???"  # as OmegaConf writes a value that is still to be given
+MISSING_VALUE = re.compile(r"[Mm]issing (?:mandatory )?value: ([\w.]+)")
 # What OmegaConf says of a reference to a key that is not there.
 ABSENT_KEY = re.compile(r"Interpolation key '(?P<key>(?P<group>\w+)\.(?P<name>[^.']+)[^']*)' not found")
 
@@ -51,23 +47,27 @@ def composed(
     Hydra's state is as before. Raises ConfigError.
     """
     place = None if folder is None else options_folder(str(folder))
-    overrides = [parse_one(_with_option_names(line, place)) for line in lines]
     values = {_key_with_option_names(key, place): value for key, value in (values or {}).items()}
-    for override in overrides:
-        key = override.key_or_group
-        argument = shown_argument(override.input_line or "")
-        check_references(override.value(), argument)
-        if re.split(r"[./]", key)[0] == "hydra":
-            raise ConfigError(f"{argument}: Hydra itself is not configured here; leave it out.")
-        if key in groups():
-            check_names(key, override.value(), place)
-    check_references(values, "settings")
+    overrides = [parse_one(line) for line in lines]
+    overrides = [parse_one(line) for line in hydra_lines(overrides, place)]
+    return checked(_by_hydra(overrides, place, values), overrides, place, values)
+
+
+def checked(
+    tree: dict[str, Any], overrides: Sequence[Override], folder: Folder, values: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """What Hydra composed of these overrides, with values in place of ${…}, without Hydra's own part.
+
+    tree: plain values, ${…} as it is written. Raises ConfigError for unknown and missing keys, and for what a file may
+    not set.
+    """
     further = dict(values or {})
-    tree = _by_hydra(overrides, place, further)
-    _check(tree, place)
+    chosen = dict(_values(overrides))
+    _leave_out_replaced(tree, chosen, {*chosen, *further}, folder)
+    _check(tree, folder)
     for key, value in _leaves(tree, "", lists=True):
         if value == MISSING:
-            raise ConfigError(f"{key}: {MISSING} stands for a value that is missing; write {key}=VALUE.")
+            raise ConfigError(_missing(key))
     config = _resolved(tree)
     keys_of_user = set[str]()
     for key, value in [*_values(overrides), *further.items()]:
@@ -77,15 +77,21 @@ def composed(
     return config
 
 
-def _with_option_names(line: str, folder: Folder) -> str:
+def hydra_lines(overrides: Sequence[Override], folder: Folder) -> list[str]:
+    """The overrides as Hydra takes them: a plus or a quotation mark may be left out, and papers' names are read."""
+    lines = list[str]()
+    for override in overrides:
+        lines.extend(_lines(parse(_with_option_names(override, folder))))
+    return lines
+
+
+def _with_option_names(override: Override, folder: Folder) -> str:
     """An override with the names of options in place of those that papers write, in its key and as its value."""
+    line = override.input_line or ""
     key, sign, text = line.partition("=")
     line = f"{_key_with_option_names(key, folder)}{sign}{text}"
     group = key.lstrip("+")
-    if not sign or group not in groups():
-        return line
-    override = parse(line)
-    if override.is_sweep_override():
+    if not sign or group not in groups() or override.is_sweep_override():
         return line
     value = override.value()
     known = option_names(group, folder)
@@ -191,33 +197,58 @@ def shown_argument(line: str) -> str:
 def _by_hydra(overrides: Sequence[Override], folder: Folder, values: Mapping[str, Any]) -> dict[str, Any]:
     """What Hydra composes, as plain values with ${…} as it is written. Raises ConfigError."""
     from hydra import compose
-    from hydra.errors import MissingConfigException
     from omegaconf import OmegaConf
 
-    try:
-        lines = list(itertools.chain.from_iterable(map(_lines, overrides)))
-        with _hydra(folder):
-            tree = compose("config", overrides=lines)
+    with mistakes(overrides, folder), _hydra():
+        lines = [override.input_line or "" for override in overrides]
+        if folder is not None:
+            escaped = str(folder).replace("\\", "\\\\").replace("'", "\\'")
+            lines.append(f"hydra.searchpath=['file://{escaped}']")
+        tree = compose("config", overrides=lines)
         for key, value in values.items():
             OmegaConf.update(tree, key, value, merge=isinstance(value, Mapping), force_add=True)
         config: Any = OmegaConf.to_container(tree)
+    return {str(key): value for key, value in config.items()}
+
+
+@contextmanager
+def mistakes(overrides: Sequence[Override], folder: Folder) -> Iterator[None]:
+    """What Hydra and OmegaConf raise in this block becomes a ConfigError with the way out."""
+    from hydra.errors import MissingConfigException
+    from omegaconf.errors import InterpolationToMissingValueError, MissingMandatoryValue
+
+    try:
+        yield
+    except BmxError:
+        raise
+    except (MissingMandatoryValue, InterpolationToMissingValueError) as error:
+        key = MISSING_VALUE.search(str(error))
+        raise ConfigError(_missing(key[1] if key else "a key")) from error
     except MissingConfigException as error:
-        group, _, name = str(error.missing_cfg_file).rpartition("/")
-        if folder is not None and name in options(group, folder):
-            # It is there: this raises for what is wrong with it.
-            user_option(group, name, folder / group / f"{name}.yaml")
+        group, _, name = str(error.missing_cfg_file).partition("/")
+        if group not in groups():
+            # Hydra lists what there is, and then where it looked.
+            said = " ".join(str(error).partition("Config search path:")[0].split())
+            raise ConfigError(f"{_of_sweep(overrides, folder)}{said}") from error
         there_is_none = unknown(group, name, option_names(group, folder)) + way_to_option(group, name)
         raise ConfigError(_of_sweep(overrides, folder) + there_is_none) from error
-    # Hydra and OmegaConf raise a dozen unrelated types here (AttributeError and TypeError among them) for what a
-    # user wrote, and nothing but their own code runs: each is a mistake in the configuration, shown as one.
+    except OSError as error:
+        raise StoreError(f"{error.filename}: {error.strerror}; choose another output_dir.") from error
+    # They raise a dozen unrelated types (AttributeError and TypeError among them) for what a user wrote, and nothing
+    # but their own code runs: each is a mistake in the configuration, shown as one.
     except Exception as error:
-        arguments = [shown_argument(override.input_line or "") for override in overrides]
-        composed_of = ", ".join(arguments) or "the options"
-        reason = f"{composed_of} cannot be composed: {_reason(error)}; correct them, or leave them out."
+        inner: BaseException | None = error
+        while inner is not None:
+            # Of a resolver of ours.
+            if isinstance(inner, BmxError):
+                raise inner from error
+            inner = inner.__cause__ or inner.__context__
+        arguments = ", ".join(shown_argument(override.input_line or "") for override in overrides)
+        reason = f"{_reason(error)}."
+        # What is wrong with options of the command itself names them.
+        if arguments and "--" not in reason:
+            reason = f"{arguments} cannot be composed: {_reason(error)}; correct them, or leave them out."
         raise ConfigError(_of_sweep(overrides, folder) + reason) from error
-    chosen = dict(_values(overrides))
-    _leave_out_replaced(config, chosen, {*chosen, *values}, folder)
-    return {str(key): value for key, value in config.items()}
 
 
 def _leave_out_replaced(config: dict[str, Any], chosen: Mapping[str, Any], keys: Iterable[str], folder: Folder) -> None:
@@ -239,7 +270,7 @@ def _lines(override: Override) -> Iterator[str]:
     """An override in which options of a group are chosen, and keys are set whether they are there or not."""
     line = override.input_line or ""
     key = override.key_or_group
-    if override.is_delete():
+    if override.is_delete() or re.split(r"[./]", key)[0] == "hydra":
         yield line
         return
     if key == POWERS and isinstance(override.value(), list):
@@ -254,29 +285,18 @@ def _lines(override: Override) -> Iterator[str]:
 
 
 @contextmanager
-def _hydra(folder: Folder) -> Iterator[None]:
-    """Hydra composes from our options and those in the user's folder in this block; its state is then as before."""
+def _hydra() -> Iterator[None]:
+    """Hydra composes from our options in this block; its state is then as before."""
     from hydra import initialize_config_dir
-    from hydra.core.config_store import ConfigStore
     from hydra.core.global_hydra import GlobalHydra
+
+    from bmx_grid.api.hydra_files import checked_files
 
     hydra = GlobalHydra.instance().hydra
     GlobalHydra.instance().clear()
     try:
-        with initialize_config_dir(str(CONFIGS), version_base="1.3"):
-            store = ConfigStore.instance()
-            repo = store.repo
-            store.repo = copy.deepcopy(store.repo)
-            try:
-                files_of_packages = [(*option, file) for option, file in installed_options().items()]
-                for group, name, file in [*files_of_packages, *user_files_of(folder)]:
-                    package = "_global_" if group in WHOLE_GROUPS else None
-                    # A mistake in it is raised where this option is chosen.
-                    with suppress(ConfigError):
-                        store.store(name, user_option(group, name, file), group, package)
-                yield
-            finally:
-                store.repo = repo
+        with checked_files(), initialize_config_dir(str(CONFIGS), version_base="1.3"):
+            yield
     finally:
         # `GlobalHydra.instance()` is another one by now.
         GlobalHydra.instance().hydra = hydra
@@ -297,7 +317,7 @@ def _check(config: Mapping[str, Any], folder: Folder) -> None:
     config: plain values, ${…} as it is written.
     """
     text = (CONFIGS / "config.yaml").read_text(encoding="utf-8")
-    keys = set(re.findall(r"^(\w+):", text, re.MULTILINE)) - {"defaults"}
+    keys = set(re.findall(r"^(\w+):", text, re.MULTILINE)) - {"defaults", "hydra"}
     known = keys.union(groups()).difference(WHOLE_GROUPS)
     _check_keys(config, known, "")
     for key in sorted({*keys, "grid"} - config.keys()):
@@ -323,6 +343,10 @@ def _check_keys(node: Mapping[str, Any], known: Any, above: str, kind: str = "ke
     for key in node:
         if key not in known:
             raise ConfigError(f"{above}{key}: {unknown(kind, str(key), known)}")
+
+
+def _missing(key: str) -> str:
+    return f"{key}: {MISSING} stands for a value that is missing; write {key}=VALUE."
 
 
 def _resolved(config: Mapping[str, Any]) -> dict[str, Any]:

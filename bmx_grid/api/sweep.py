@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import math
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -94,6 +95,23 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
     if sweep.plan.settings:
         return _dry_run(sweep)
     return _nothing_to_run(sweep.plan)
+
+
+def objective(folder: Path) -> float:
+    """What a finished sweep reached: its largest gain, without explainers its largest correlation; NaN without any."""
+    from pyarrow import parquet
+
+    from bmx_grid.sweep.folder import table_path
+
+    for table, column in (("verdicts", "gain"), ("settings", "baseline")):
+        path = table_path(folder, table)
+        if path.is_file():
+            # `read_table` would import pandas.
+            values = parquet.ParquetFile(path).read(columns=[column])[column].to_pylist()
+            known = [value for value in values if value is not None and not math.isnan(value)]
+            if known:
+                return float(max(known))
+    return math.nan
 
 
 def _run(sweep: Sweep) -> Ended:

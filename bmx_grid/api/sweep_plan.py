@@ -36,6 +36,12 @@ MAX_SEEDS = 100
 OF_THE_SWEEP = ("scores", "settings", "ceilings", "seeds")  # tables that no evaluation writes
 
 
+def check_name(name: str) -> None:
+    """Raise ConfigError for a name that a folder cannot have, or that leads elsewhere."""
+    if "/" in name or not name.strip(". ") or not name.isprintable():
+        raise ConfigError(f"name: {name[:60]!r} cannot name a sweep and its folder; write one without slashes.")
+
+
 @dataclass(frozen=True)
 class Settings(PlanOptions):
     """The keys at the top of a configuration. Raises ConfigError naming the key and the value."""
@@ -52,10 +58,7 @@ class Settings(PlanOptions):
         super().__post_init__()
         if self.limit is not None and self.limit < 1:
             raise ConfigError(f"limit must be at least 1 segment per language pair, or null for all; got {self.limit}.")
-        if "/" in self.name or not self.name.strip(". ") or not self.name.isprintable():
-            raise ConfigError(
-                f"name: {self.name[:60]!r} cannot name a sweep and its folder; write one without slashes."
-            )
+        check_name(self.name)
         check_seed(self.seed)
         for seed in self.seeds:
             check_seed(seed, "seeds: a seed")

@@ -10,22 +10,20 @@ from pathlib import Path
 from typing import Any
 
 from bmx_grid.core.configure import folder_path, groups, options
-from bmx_grid.core.errors import ConfigError, StoreError, unknown
+from bmx_grid.core.errors import ConfigError, StoreError
 from bmx_grid.core.storage import is_folder, read_file
 
 POWERS = "grid.p"  # a range, or a list
 # Groups of which several options can be chosen.
 GROUPS_OF_SEVERAL = ("dataset", "metric", "explainer", "boost", "evaluation")
 WHOLE_GROUPS = ("sweep", "tasks")  # groups whose options set keys of all others
+PRIMARY = ""  # the group of a file that stands in the place of config.yaml
 Folder = Path | None  # of the user's own options
 # The limits of a user's option file: a few aliases make one of any size.
 OPTION_BYTES = 1_000_000
 MOST_DEPTH = 100
 # Plain values that YAML 1.1 reads otherwise than a person: as octal, in base 60, as true and false.
 UNLIKE_A_PERSON = re.compile(r"[-+]?0[0-9_]+|[-+]?[0-9]+(:[0-5]?[0-9])+(\.[0-9]*)?|(?i:yes|no|on|off)")
-# The name of an option: Hydra would follow a path to any YAML file of this machine.
-OPTION = re.compile(r"(?!.*\.\.)[^/\\@${}]*")
-CHOICE = re.compile(r"(?:(?:override|optional) +)*/?(\w+)")  # the group that an entry of `defaults` chooses in
 # A reference to another key; with a colon it calls a resolver, such as oc.env.
 KEY_REFERENCE = re.compile(r"\$\{[^${}:]+\}")
 
@@ -119,8 +117,6 @@ def user_option(group: str, name: str, file: Path) -> dict[str, Any]:
     if group in WHOLE_GROUPS:
         _check_whole(keys, file)
     check_references(keys, str(file))
-    for entry in defaults:
-        _check_choice(group, entry, file)
     is_below_its_name = bool(keys) and set(keys) <= {name, "defaults"}
     if group in GROUPS_OF_SEVERAL and not is_below_its_name:
         raise ConfigError(f"{file}: an option's settings belong below its file's name, '{name}:'; write them there.")
@@ -166,31 +162,6 @@ def _plain_yaml(file: Path) -> Any:
                 f"plain digits without leading zeros, true or false, or '{event.value}' for the text"
             )
     return OmegaConf.to_container(OmegaConf.load(io.StringIO(text)), resolve=False)
-
-
-def _check_choice(group: str, entry: Any, file: Path) -> None:
-    """Refuse an entry of a user's `defaults` that names anything but options. Raises ConfigError."""
-    # A text names another option of the same group, or _self_.
-    if isinstance(entry, str):
-        entry = {group: entry}
-    if not isinstance(entry, Mapping):
-        return
-    for choice, names in entry.items():
-        match = CHOICE.fullmatch(str(choice))
-        if match is None or match[1] not in groups():
-            way_out = "Write '- override /metric: [chrf]'."
-            raise ConfigError(f"{file}: defaults: {unknown('group', choice, groups())} {way_out}")
-        try:
-            check_names(match[1], names, file.parents[1])
-        except ConfigError as error:
-            raise ConfigError(f"{file}: {error}") from error
-
-
-def check_names(group: str, names: Any, folder: Folder) -> None:
-    """Refuse names of options that are paths; whether they exist is Hydra's to say. Raises ConfigError."""
-    for name in names if isinstance(names, list) else [names]:
-        if not OPTION.fullmatch(str(name)):
-            raise ConfigError(unknown(group, name, option_names(group, folder)))
 
 
 def check_references(value: Any, where: str) -> None:

@@ -8,5 +8,4 @@ COMMANDS = {
     "analyse": "bmx_grid.commands.analyse",
     "data": "bmx_grid.commands.data",
     "check": "bmx_grid.commands.check",
-    "completion": "bmx_grid.commands.completion",
 }

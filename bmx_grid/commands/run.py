@@ -1,48 +1,75 @@
-"""usage: bmx-grid run [+sweep=NAME] [KEY=VALUE ...]      (run may be left out)
+"""A sweep, run by Hydra: its flags, its folders, its launchers and sweepers.
 
-Each setting (data set x language pair x metric x explainer) is scored and
-boosted over a p x w grid; output_dir gets tables, figures and report.html.
-The same command again computes only what is missing.
-
-what to run: +sweep=NAME, dataset=[A,B], metric=[A,B], explainer=[A,B]; or the
-official table of a shared task: tasks=NAME
-
-flags:
-  --cfg job          print every key that can be set, and its value
-  --config-dir DIR   options of your own: DIR/metric/mine.yaml is metric=[mine]
-  --multirun, -m     one sweep per combination of values (seed=1,2,3)
-
-exit status: 0 done; 1 something failed; 2 a mistake in the command; 130 Ctrl-C
-
-examples:
-  bmx-grid run +sweep=quickstart metric=[chrf] explainer=[erasure]
-  bmx-grid run dataset=[tabular] dataset.tabular.path=my.tsv metric=[chrf]
+Arguments are changed before Hydra reads them only where people write less than it asks for: a plus may be left out, and
+names may be those of papers. `api.hydra_files` checks the files that it reads.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import itertools
-import math
+import logging
+import os
 import re
 import sys
+import tempfile
 import textwrap
-from collections.abc import Sequence
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bmx_grid.api.compose import composed, parse, shown_argument
-from bmx_grid.api.user_files import naming_files, option_names, options_folder
-from bmx_grid.core.configure import CONFIGS, groups
+import hydra
+import yaml
+from hydra._internal.utils import get_args_parser
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.types import ChoiceSweep
+from hydra.errors import HydraException
+from hydra.types import RunMode
+from omegaconf import OmegaConf
+
+from bmx_grid.api.compose import checked, composed, hydra_lines, mistakes, parse, parse_one, shown_argument
+from bmx_grid.api.hydra_files import checked_files
+from bmx_grid.api.user_files import Folder, naming_files, options_folder
+from bmx_grid.core.configure import CONFIGS, folder_path
 from bmx_grid.core.errors import BmxError, ConfigError, unknown
-from bmx_grid.core.secrets import masked, masked_address
-from bmx_grid.core.terminal import RESUMES, command, say_error
+from bmx_grid.core.secrets import masked, masked_address, masked_argument
+from bmx_grid.core.storage import inside, write_text
+from bmx_grid.core.terminal import FULL_ERROR, RESUMES, command, say_error
 
-# Hydra is imported inside functions, so that Ctrl-C is handled before anything else.
-FLAGS = ("--help", "--cfg", "--config-dir", "--multirun")
-# How configs/config.yaml writes a key and what it is for.
-KEY_LINE = re.compile(r"^(\w+): (.*?)\s+# (.*)$", re.MULTILINE)
-MOST_SWEEPS = 10_000  # of a multirun, all of which are composed before the first one starts
+if TYPE_CHECKING:
+    from hydra.core.override_parser.types import Override
+    from omegaconf import DictConfig
+
+    from bmx_grid.api.sweep import Ended
+
+RECORD = ".hydra"
+SECRET = "BMX_SECRET_"  # begins the names of environment variables
+SECRET_REFERENCE = re.compile(r"\$\{oc\.env:(BMX_SECRET_\d+)\}")
+HYDRAS = re.compile(r"[+~]*hydra\b")  # begins an override of Hydra's own
+MOST_SWEEPS = 10_000  # of a multirun, all of which Hydra lists before the first one starts
+LONGEST_FOLDER = 200  # characters of the name of a sweep's folder in a multirun
+HELP_COLUMNS = 80
+HELP_KEYS = "KEYS OF config.yaml"  # stands for them in its help
+_new_folders: list[Path] = []  # that Hydra makes
+
+
+class Failed(BmxError):
+    """A sweep of a multirun that failed, with its exit status; what is wrong has been said."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+class _Past(BaseException):
+    """Carries what a sweep raised past Hydra, which would say more of it than one sentence."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(error)
+        self.error = error
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -52,108 +79,321 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def compose_and_run(arguments: Sequence[str]) -> int:
     """Do what the arguments say; the exit status. Raises BmxError for every mistake in them."""
-    parsed = _parsed(arguments)
-    folder = None if parsed.config_dir is None else options_folder(parsed.config_dir)
-    if parsed.help:
-        print(_help(folder))
-        return 0
-    if parsed.multirun:
-        return _run_several(parsed.overrides, folder)
-    with naming_files(parsed.overrides, folder):
-        config = composed(parsed.overrides, folder)
-        if parsed.cfg:
-            import yaml
+    with help_of_any_type(), checked_files(), _only_what_is_filled(), ExitStack() as stack:
+        parsed = _parsed(arguments)
+        folder = None if parsed.config_dir is None else options_folder(parsed.config_dir)
+        # Words for the shell, no overrides.
+        if parsed.shell_completion:
+            # Hydra knows no commands.
+            os.environ["COMP_LINE"] = re.sub(r"^(\s*\S+) run ", r"\1 ", os.environ.get("COMP_LINE", ""))
+            try:
+                return _by_hydra(parsed, parsed.overrides, [], folder)
+            except ConfigError as error:
+                raise ConfigError(f'{error} Write eval "$(bmx-grid --shell-completion install=bash)".') from error
+        parsed.multirun = parsed.multirun or "hydra.mode=MULTIRUN" in parsed.overrides
+        read = parse if parsed.multirun else parse_one
+        if _shows(parsed):
+            written = list(map(masked_argument, parsed.overrides))
+        else:
+            written = _without_secrets(parsed.overrides, read)
+        overrides = [read(line) for line in written]
+        lines = list(_lines_of_hydra(parsed, overrides))
+        if parsed.multirun and "dry_run=true" in written:
+            # Hydra writes multirun.yaml.
+            place = stack.enter_context(tempfile.TemporaryDirectory())
+            lines.append(f"hydra.sweep.dir='{place}'")
+        lines += hydra_lines(overrides, folder)
+        of_sweep = [line for line in written if not HYDRAS.match(line)]
+        is_ours = not (parsed.multirun or parsed.config_path or parsed.config_name)
+        try:
+            if parsed.cfg and is_ours:
+                _check_composed(of_sweep, folder)
+            return _by_hydra(parsed, lines, overrides, folder)
+        except ConfigError:
+            # It may say more than Hydra does.
+            if is_ours:
+                _check_composed(of_sweep, folder)
+            raise
 
-            text = yaml.safe_dump(masked(config), sort_keys=False, allow_unicode=True)
-            print(masked_address(text), end="")
-            return 0
-        return _status(config)
+
+def _check_composed(lines: Sequence[str], folder: Folder) -> None:
+    with naming_files(lines, folder):
+        composed(lines, folder)
+
+
+@contextmanager
+def help_of_any_type() -> Iterator[None]:
+    """Options of parsers may have a help that is no text: Python 3.14 looks for % in it, and Hydra's has no answer."""
+    add_argument = argparse.ArgumentParser.add_argument
+
+    def add(parser: argparse.ArgumentParser, *names: str, **settings: Any) -> argparse.Action:
+        kind = type(settings.get("help", ""))
+        if not hasattr(kind, "__contains__") and kind is not type(None):
+            kind.__contains__ = lambda text, sign: False
+        return add_argument(parser, *names, **settings)
+
+    argparse.ArgumentParser.add_argument = add  # type: ignore[method-assign, assignment]
+    try:
+        yield
+    finally:
+        argparse.ArgumentParser.add_argument = add_argument  # type: ignore[method-assign]
 
 
 def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
-    """The flags and the overrides. Raises ConfigError for flags that do not exist, or not together."""
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
-    add = parser.add_argument
-    add("--help", "-h", action="store_true")
-    add("--cfg", "-c", choices=["job"])
-    add("--config-dir", "-cd")
-    add("--multirun", "-m", action="store_true")
-    add("overrides", nargs="*")
+    """Hydra's flags and the overrides. Raises ConfigError for flags that do not exist, or that are refused."""
+    parser = get_args_parser()
+    parser.prog = "bmx-grid"
+    parser.exit_on_error = False
+    flags = [name for action in parser._actions for name in action.option_strings if name.startswith("--")]
     try:
         parsed, others = parser.parse_known_intermixed_args(list(arguments))
     except argparse.ArgumentError as error:
-        raise ConfigError(f"{error}; `bmx-grid run --help` lists what can be given.") from error
+        raise ConfigError(f"{error}; `bmx-grid run --hydra-help` lists what can be given.") from error
     for flag in others:
-        message = unknown("option", flag.partition("=")[0], FLAGS)
-        raise ConfigError(f"{message} Keys have no dashes: KEY=VALUE.")
-    if parsed.multirun and parsed.cfg:
-        raise ConfigError("--multirun and --cfg exclude each other; choose one.")
+        raise ConfigError(f"{unknown('option', flag.partition('=')[0], flags)} Keys have no dashes: KEY=VALUE.")
+    if parsed.experimental_rerun:
+        way_out = "run the sweep again from its output folder: --config-path DIR/.hydra"
+        raise ConfigError(f"--experimental-rerun loads a pickle, which can run any code; {way_out}.")
+    if parsed.config_path is not None and "://" not in parsed.config_path:
+        # Hydra would look for it beside this module.
+        parsed.config_path = str(folder_path(parsed.config_path, "--config-path").absolute())
     return parsed
 
 
-def _help(folder: Path | None) -> str:
-    """The help of runs, with the existing options (those in `folder` among them) and keys in 80 columns."""
-    head, flags = str(__doc__).rstrip().split("\n\nflags:\n")
-    rows = []
-    for group in groups():
-        known = ", ".join(option_names(group, folder))
-        rows.append(f"  {group}  {known}")
-    config = (CONFIGS / "config.yaml").read_text()
-    for key, default, meaning in KEY_LINE.findall(config):
-        rows.append(f"  {key}={default}  {meaning}")
-    lines = [textwrap.fill(row, 80, subsequent_indent="      ") for row in rows]
-    return "\n".join([head, *lines, "  and those below a group: grid.correlation=kendall", "", "flags:", flags])
+def _flags(parsed: argparse.Namespace) -> Iterator[str]:
+    """The options, as they are written."""
+    for name, value in vars(parsed).items():
+        if name != "overrides" and value:
+            flag = f"--{name.replace('_', '-')}"
+            yield flag if value is True else f"{flag}={value}"
 
 
-def _run_several(lines: Sequence[str], folder: Path | None) -> int:
-    """Run one sweep per combination of the values in these overrides, each in its folder; the worst exit status."""
-    values = [_values(line) for line in lines]
-    if math.prod(map(len, values)) > MOST_SWEEPS:
-        raise ConfigError(f"these values make more than {MOST_SWEEPS:,} sweeps; name fewer.")
-    jobs = list(itertools.product(*values))
-    configs = []
-    # All are composed before the first one runs: a mistake is found early.
-    for job in jobs:
-        with naming_files(job, folder):
-            configs.append(composed(job, folder))
+def _without_secrets(lines: Sequence[str], read: Any) -> list[str]:
+    """The overrides with passwords and keys in the environment, so that Hydra writes them nowhere."""
+    kept = []
+    for line in lines:
+        if masked_argument(line) == line:
+            kept.append(line)
+            continue
+        override = read(line)
+        values = override.value()
+        references = []
+        for value in values.list if isinstance(values, ChoiceSweep) else [values]:
+            variable = f"{SECRET}{len(os.environ)}"
+            is_text = isinstance(value, str)
+            os.environ[variable] = str(value) if is_text else override._get_value_element_as_str(value)
+            reference = f"${{oc.env:{variable}}}"
+            references.append(reference if is_text else f"'${{oc.decode:{reference}}}'")
+        kept.append(f"{line.partition('=')[0]}={','.join(references)}")
+    return kept
+
+
+def _with_secrets(line: str) -> str:
+    return SECRET_REFERENCE.sub(lambda reference: os.environ[reference[1]], line)
+
+
+def _lines_of_hydra(parsed: argparse.Namespace, overrides: Sequence[Override]) -> Iterator[str]:
+    """The overrides that say where a sweep goes."""
+    if parsed.config_path or parsed.config_name:
+        ours = yaml.safe_load((CONFIGS / "config.yaml").read_text("utf-8"))["hydra"]
+        yield f"hydra.run.dir='{ours['run']['dir']}'"
+        yield f"hydra.sweep.dir='{ours['sweep']['dir']}'"
+        yield f"hydra.sweep.subdir='{ours['sweep']['subdir']}'"
+        yield "hydra.output_subdir=null"
+        if not any(override.key_or_group == "hydra/job_logging" for override in overrides):
+            yield "hydra/job_logging=none"
+    for override in overrides:
+        if override.key_or_group == "hydra.run.dir":
+            yield f"++output_dir={(override.input_line or '').partition('=')[2]}"
+    if parsed.multirun:
+        n_sweeps = 1
+        for override in overrides:
+            n_sweeps *= len(_some_values(override, MOST_SWEEPS + 1))
+        if n_sweeps > MOST_SWEEPS:
+            raise ConfigError(f"these values make more than {MOST_SWEEPS:,} sweeps; name fewer.")
+        varied = {override.key_or_group for override in overrides if override.is_sweep_override()}
+        same = {override.key_or_group for override in overrides} - varied
+        names = ",".join(f"'{key}'" for key in sorted(same))
+        yield f"hydra.job.config.override_dirname.exclude_keys=[{names}]"
+
+
+def _some_values(override: Override, most: int) -> list[str]:
+    """An override with each of its first values; what has no list of them, as glob(*), as it is written."""
+    line = override.input_line or ""
+    if not override.is_sweep_override() or not override.is_discrete_sweep() or "glob(" in line:
+        return [line]
+    key = override.get_key_element()
+    try:
+        return [f"{key}={value}" for value in itertools.islice(override.sweep_string_iterator(), most)]
+    except (HydraException, ValueError) as error:
+        raise ConfigError(f"{shown_argument(line)}: it has no list of values; name them, as KEY=1,2,3.") from error
+
+
+def _by_hydra(parsed: argparse.Namespace, lines: Sequence[str], overrides: Sequence[Override], folder: Folder) -> int:
+    """Hand over to Hydra; the exit status. overrides: as messages name them."""
+    shown = io.StringIO()
     status = 0
-    for job, config in zip(jobs, configs, strict=True):
-        varied = [line for line, texts in zip(job, values, strict=True) if len(texts) > 1]
-        # Without passwords and slashes: it ends the name of a folder.
-        suffix = "".join(f",{masked_address(line.lstrip('+'))}" for line in varied).replace("\\", "").replace("/", "_")
-        for key in ("name", "output_dir"):
-            config[key] = f"{config[key]}{suffix}"
-        try:
-            with naming_files(job, folder):
-                status = max(status, _status(config))
-        # The other sweeps are run all the same.
-        except BmxError as error:
-            say_error(f"{shown_argument(suffix.lstrip(','))}: {error}")
-            status = 2
+    try:
+        with ExitStack() as stack:
+            stack.enter_context(mistakes(overrides, folder))
+            stack.enter_context(_surroundings([*_flags(parsed), *lines]))
+            if _shows(parsed):
+                stack.enter_context(redirect_stdout(shown))
+            sweep()
+    except SystemExit as stop:
+        # With any other status it has said what is wrong.
+        status = 2 if stop.code else 0
+    except Failed as failed:
+        if os.environ.get(FULL_ERROR) == "1":
+            traceback.print_exception(failed)
+        return failed.status
+    except _Past as past:
+        if isinstance(past.error, Failed):
+            return past.error.status
+        raise past.error from past.error.__cause__
+    text = masked_address(shown.getvalue())
+    print(_with_keys(text) if parsed.help else text, end="")
     return status
 
 
-def _status(config: dict[str, Any]) -> int:
-    """Run a sweep; its exit status."""
+def _shows(parsed: argparse.Namespace) -> bool:
+    """Whether Hydra prints something and runs nothing."""
+    return bool(parsed.cfg or parsed.info or parsed.help or parsed.hydra_help or parsed.shell_completion)
+
+
+@contextmanager
+def _surroundings(arguments: Sequence[str]) -> Iterator[None]:
+    """Hydra reads sys.argv, raises what it would otherwise print with a traceback, and logs to standard output."""
+    argv, full, handlers = sys.argv, os.environ.get(FULL_ERROR), logging.root.handlers[:]
+    sys.argv = [argv[0], *arguments]
+    os.environ[FULL_ERROR] = "1"
+    try:
+        yield
+    finally:
+        sys.argv = argv
+        logging.root.handlers[:] = handlers
+        os.environ.pop(FULL_ERROR)
+        if full is not None:
+            os.environ[FULL_ERROR] = full
+
+
+def _with_keys(text: str) -> str:
+    """Hydra's help in 80 columns, with the keys at the top of the configuration as config.yaml explains them."""
+    keys = re.findall(r"^\w+: .*# .*$", (CONFIGS / "config.yaml").read_text("utf-8"), flags=re.MULTILINE)
+    lines = []
+    for line in text.replace(HELP_KEYS, "\n".join(keys)).splitlines():
+        # Comments are in a column of their own.
+        short = re.sub(r" +# ", "  # ", line)
+        lines += textwrap.wrap(short, HELP_COLUMNS, subsequent_indent="    ", break_on_hyphens=False) or [""]
+    return "\n".join([*lines, ""])
+
+
+@contextmanager
+def _only_what_is_filled() -> Iterator[None]:
+    """Folders that Hydra makes in this block, and that nothing was written to, are removed."""
+    _new_folders.clear()
+    try:
+        yield
+    finally:
+        for place in sorted(_new_folders, reverse=True):
+            with suppress(OSError):
+                place.rmdir()
+
+
+def _output_dir(*, _root_: DictConfig) -> str:
+    """The folder of a sweep, checked before Hydra makes it. Raises ConfigError."""
+    from bmx_grid.api.sweep_plan import check_name
+
+    config: Any = _root_
+    if "output_dir" not in config:
+        # Hydra shows its own part without the rest.
+        own: Any = HydraConfig.get()
+        config = own._get_root()
+    check_name(str(config["name"]))
+    output_dir: str = config["output_dir"]
+    place = folder_path(output_dir, "output_dir").absolute()
+    _new_folders.extend(folder for folder in (place, *place.parents) if not folder.exists())
+    return output_dir
+
+
+def _one_folder(text: str) -> str:
+    """The overrides that vary as the name of a folder, without secrets."""
+    parts = masked_address(_with_secrets(text.replace("\\", ""))).split(",")
+    name = ",".join(map(masked_argument, parts)).replace("/", "_").replace("$", "")
+    return re.sub(r"(^|,)\+*", r"\1", name)[:LONGEST_FOLDER]
+
+
+OmegaConf.register_new_resolver("bmx.output_dir", _output_dir, replace=True)
+OmegaConf.register_new_resolver("bmx.one_folder", _one_folder, replace=True)
+
+
+@hydra.main(config_path=str(CONFIGS), config_name="config", version_base="1.3")
+def sweep(config: DictConfig) -> float:
+    """Run one sweep; what a sweeper may maximise: the largest gain, of metrics alone the largest correlation."""
+    from bmx_grid.api.sweep import objective
+
+    own = HydraConfig.get()
+    place = Path(own.runtime.output_dir)
+    several = own.mode == RunMode.MULTIRUN
+    try:
+        ended = _run_one(config, own, place, several)
+        reached = objective(place)
+    except Exception as error:
+        if not several or not isinstance(error, BmxError):
+            raise _Past(error) from error
+        say_error(f"{shown_argument(place.name)}: {error}")
+        raise Failed(2) from error
+    finally:
+        with suppress(OSError):
+            place.rmdir()
+    if ended.n_failed and several:
+        raise Failed(1)
+    if ended.n_failed:
+        raise _Past(Failed(1))
+    return reached
+
+
+def _run_one(config: DictConfig, own: Any, place: Path, several: bool) -> Ended:
+    """Run the sweep that Hydra composed, into the folder that it made; several: one of a multirun."""
     from bmx_grid.api.sweep import run_sweep
 
-    return 1 if run_sweep(config).n_failed else 0
+    # As they were written: to read an item would put values in place of ${…}.
+    as_written: Any = OmegaConf.to_container(own.overrides.task)
+    lines = list(map(_with_secrets, as_written))
+    folder = _folder_of_user(own)
+    with naming_files(lines, folder):
+        tree: Any = OmegaConf.to_container(config)
+        settings = checked(tree, [parse(line) for line in lines], folder)
+        if several:
+            settings["name"] = f"{settings['name']},{place.name}"
+        if not settings["dry_run"]:
+            settings["output_dir"] = _shown(place)
+        ended = run_sweep(settings)
+    if place.is_dir() and any(place.iterdir()):
+        hydras: Any = OmegaConf.to_container(own)
+        _record(place, "config", settings)
+        _record(place, "hydra", {"hydra": hydras})
+        _record(place, "overrides", list(map(masked_argument, lines)))
+    return ended
 
 
-def _values(line: str) -> list[str]:
-    """An override with one value for each of its values. Raises ConfigError for what has no list of them."""
-    from hydra.errors import HydraException
+def _folder_of_user(own: Any) -> Folder:
+    """The folder that --config-dir names."""
+    for source in own.runtime.config_sources:
+        if source.provider == "command-line":
+            return Path(source.path)
+    return None
 
-    override = parse(line)
-    if not override.is_sweep_override():
-        return [line]
-    try:
-        # A range of a billion values is refused, without listing them.
-        texts = list(itertools.islice(override.sweep_string_iterator(), MOST_SWEEPS + 1))
-    except (HydraException, ValueError) as error:
-        raise ConfigError(f"{shown_argument(line)}: it has no list of values; name them, as KEY=1,2,3.") from error
-    key = override.get_key_element()
-    return [f"{key}={text}" for text in texts]
+
+def _shown(place: Path) -> str:
+    """A folder relative to the working folder if it is below it."""
+    here = Path.cwd()
+    return str(place.relative_to(here)) if place.is_relative_to(here) and place != here else str(place)
+
+
+def _record(place: Path, name: str, node: Any) -> None:
+    """Write a file of .hydra/ as Hydra does, but without passwords and through no link."""
+    write_text(inside(place, f"{RECORD}/{name}.yaml"), OmegaConf.to_yaml(OmegaConf.create(masked(node))))
 
 
 if __name__ == "__main__":

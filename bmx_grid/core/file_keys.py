@@ -62,7 +62,7 @@ KEYS_OF_FILES: Mapping[str, frozenset[str]] = {
 FOLDER_KEYS = _names("data_dir cache_dir output_dir answers log_dir")
 # Keys that the user sets, whatever the class: they say where texts, secrets and work go, and which commands run.
 KEYS_OF_USERS = _names("""
-    address base_url key_variable uri repository sources
+    address base_url cluster cluster_options key_variable uri repository sources
     account directives gpu_queue gpu_type interface prologue python queue
 """)
 # Keys below which names are data.
@@ -133,6 +133,10 @@ class _Check:
         if not is_of_users and not (target is not None and target.startswith(OURS) and name in _field_names(target)):
             # Of a class of the user's own package, which names its keys as it likes, or of a class that lacks the key:
             # `build` refuses it, and says which ones there are.
+            return
+        if is_of_users and isinstance(value, Mapping):
+            for inner, item in value.items():
+                self.key(name, item, f"{key}.{inner}", allowed, target)
             return
         # Nothing says nothing, and most keys are so: all our own files need not be read for these.
         says_nothing = value is None or (isinstance(value, list) and not value)

@@ -11,6 +11,7 @@ import io
 import os
 import sys
 import time
+import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,6 +29,7 @@ LONGEST_MISTAKE = 600  # characters of what is said of arguments
 BYTES = "B"  # the unit that is written with a prefix: 12.3MB
 BAR = "{desc} {percentage:3.0f}% |{bar}| {n_fmt}/{total_fmt}, {rate_fmt}, {remaining} left"
 LINE = "{desc}: {n_fmt} of {total_fmt}{unit} ({percentage:.0f}%), {rate_fmt}, {remaining} left"
+FULL_ERROR = "HYDRA_FULL_ERROR"  # an environment variable: 1 shows where in the code a mistake was found
 RESUMES = "Interrupted. Finished work is kept: run the same command again to continue."
 
 
@@ -89,6 +91,8 @@ def _status(work: Callable[[], int | None]) -> int:
         sys.stdout.flush()
         return status
     except BmxError as error:
+        if os.environ.get(FULL_ERROR) == "1":
+            traceback.print_exc()
         if signalled() is None:
             say_error(str(error))
         return 2

@@ -94,7 +94,7 @@ def test_the_status_says_whether_something_failed(call, tmp_path, dataset, statu
 @pytest.mark.parametrize(
     ("arguments", "answer"),
     [
-        pytest.param(["analyze"], "Available: analyse, check, compare, completion, data, run, score", id="no command"),
+        pytest.param(["analyze"], "Available: analyse, check, compare, data, run, score", id="no command"),
         pytest.param(["run", "quickstart"], "write KEY=VALUE, a sweep as +sweep=NAME", id="a sweep's name alone"),
     ],
 )
@@ -191,7 +191,7 @@ def test_a_standard_stream_that_is_closed_is_as_if_nobody_read_it(closed, argume
     [
         pytest.param("config.yaml", ".", "config.yaml is there, and was not written by bmx_grid", id="a file"),
         pytest.param("tables/grid.parquet", ".", "grid.parquet is there, and was not written", id="a table"),
-        pytest.param("mine", "mine/out", "mine/out cannot be written: Not a directory", id="no folder"),
+        pytest.param("mine", "mine/out", "mine/out: Not a directory", id="no folder"),
     ],
 )
 def test_nothing_is_scored_for_a_folder_that_is_somebody_elses(name, folder, message, call, tmp_path):
@@ -240,6 +240,7 @@ def test_files_that_a_killed_run_left_are_removed(swept, tmp_path):
 def test_a_multirun_gives_every_job_its_own_folder_and_goes_on_after_a_mistake(call, tmp_path):
     status, printed = call("--multirun", *QUICK, "explainer=[lime]", "limit=3", "explainer.lime.num_samples=20,1,30")
     assert status == 2 and "num_samples" in printed and "Traceback" not in printed
-    names = sorted(path.parent.parent.name for path in (tmp_path / "outputs").glob("*/tables/grid.parquet"))
-    assert names == [f"quickstart,explainer.lime.num_samples={number}" for number in (20, 30)]
-    assert call("analyse", *(f"outputs/{name}" for name in names))[0] == 0
+    folders = sorted((tmp_path / "outputs" / "quickstart").glob("*/tables/grid.parquet"))
+    folders = [path.parent.parent for path in folders]
+    assert [folder.name for folder in folders] == [f"explainer.lime.num_samples={number}" for number in (20, 30)]
+    assert call("analyse", *map(str, folders))[0] == 0

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -83,7 +84,7 @@ def test_a_path_is_no_name_of_an_option(argument, folder):
 @pytest.mark.parametrize(
     "argument",
     [
-        *("+hydra.callbacks.x._target_=x", "hydra/job_logging=x", "hydra.searchpath=x", "++hydra=x", "~hydra"),
+        *("hydra/job_logging=x", "hydra.searchpath=x", "++hydra=x", "hydra/launcher=x"),
         *("metric.chrf._target_=hostile.Thing", "--experimental-rerun=x.pickle"),
     ],
 )
@@ -111,13 +112,6 @@ def test_code_in_the_arguments_does_not_run(argument, folder):
         pytest.param("~grid.p", "Interpolation key 'grid.p' not found", id="deleted key of the grid"),
         pytest.param("grid.fixed=[1,2]", "Cannot merge DictConfig with ListConfig", id="a list for keys"),
         pytest.param("name=../../elsewhere", "cannot name a sweep", id="a name that is a path"),
-        *(
-            pytest.param(
-                f"{key}={value}", "may refer to keys, as ${data_dir}, and to nothing else", id=f"{key} {value}"
-            )
-            for key in ("name", "tracking.uri", "metric")
-            for value in ("${oc.env:SECRET}", "['${oc.decode:\"${oc.env:SECRET}\"}']")
-        ),
         pytest.param(
             f"evaluation.levels.resamples={10**12}", f"resamples must be at most 1,000,000, got {10**12}", id="too many"
         ),
@@ -165,11 +159,11 @@ def test_a_mistake_in_the_arguments_gets_a_sentence_with_the_way_out(argument, m
                 ("name: ${oc.env:SECRET}", "name: '${oc.env:SECRET}' may refer to keys"),
                 ("tracking: {uri: '${oc.${name}:SECRET}'}", "tracking.uri: '${oc.${name}:SECRET}' may refer to keys"),
                 ("defaults: [override /metric: ['${oc.env:SECRET}']]", "may refer to keys"),
-                ("defaults: [override /metric: [chrf, ../../evil]]", "unknown metric '../../evil'"),
+                ("defaults: [override /boost: [mean, ../../evil]]", "unknown boost '../../evil'"),
                 ("defaults: [override /grid: ../../evil]", "unknown grid '../../evil'"),
                 ("defaults: [../../evil]", "unknown sweep '../../evil'"),
-                ("defaults: [/metric/../../evil]", "unknown sweep '/metric/../../evil'"),
-                ("defaults: [override /metric/../..: evil]", "unknown group 'override /metric/../..'"),
+                ("defaults: [/metric/../../evil]", "unknown metric '../../evil'"),
+                ("defaults: [override /metric/../..: evil]", "Could not override 'metric/../..'"),
                 ("name: ${nope}", "name: it cannot be resolved"),
                 (
                     "name: ${metric.gone.file}",
@@ -224,13 +218,11 @@ def test_options_and_sweeps_of_the_users_are_used(folder, capsys):
     assert "mine," in capsys.readouterr().out
 
 
-def test_settings_of_a_sweep_go_with_options_that_others_replace(folder, capsys):
+def test_settings_of_a_sweep_go_with_options_that_others_replace(folder):
     text = "defaults: [override /metric: [chrf, ter]]\nmetric: {ter: {normalized: true}, chrf: {char_order: 3}}\n"
     write(folder, "sweep/mine", GLOBAL + text)
-    arguments = ["--config-dir", "mine", "+sweep=mine", "metric=[chrf]", "--cfg", "job"]
-    assert run.compose_and_run(arguments) == 0
-    printed = capsys.readouterr().out
-    assert "char_order: 3" in printed and "normalized" not in printed
+    metrics = composed(["+sweep=mine", "metric=[chrf]"], "mine")["metric"]
+    assert metrics.keys() == {"chrf"} and metrics["chrf"]["char_order"] == 3
     write(folder, "sweep/mine", GLOBAL + "metric: {ter: {normalized: true}}\n")  # which the sweep itself did not choose
     with pytest.raises(ConfigError, match="ter is not chosen"):
         run.compose_and_run(["--config-dir", "mine", "+sweep=mine", "dry_run=true"])
@@ -240,6 +232,11 @@ def test_settings_of_a_sweep_go_with_options_that_others_replace(folder, capsys)
 def test_names_and_folders_are_texts_whatever_they_look_like(name):
     config = composed([f"output_dir={name}", f"name={name}"])
     assert (config["output_dir"], config["name"]) == (name, name)
+
+
+def test_the_users_own_command_line_may_read_the_environment(call, monkeypatch):
+    monkeypatch.setenv("MY_SEED", "7")
+    assert call("seed='${oc.decode:${oc.env:MY_SEED}}'", "--cfg", "job", "--resolve", "-p", "seed") == (0, "7\n")
 
 
 def test_a_plus_may_be_left_out():
@@ -276,7 +273,7 @@ def test_a_multirun_is_a_sweep_per_combination_of_values(values, n_jobs, folder,
     [
         pytest.param("seed=range(1,1000000000)", "more than 10,000 sweeps", id="too many"),
         pytest.param("metric=[chrf],[tre]", "unknown metric 'tre'. Did you mean 'ter'?", id="an option"),
-        pytest.param("hydra.run.dir=a,b", "Hydra itself is not configured here", id="Hydra's"),
+        pytest.param("hydra.run.dir=a,b", "Sweeping over Hydra's configuration is not supported", id="Hydra's"),
         pytest.param("limit=3,x", "expected a whole number, got 'x'", id="a value"),
     ],
 )
@@ -285,9 +282,9 @@ def test_values_that_a_multirun_cannot_run_are_refused(values, message, folder, 
     assert status == 2 and message in printed and all(len(line) < 600 for line in printed.splitlines())
 
 
-def test_the_version_is_ours(call):
+def test_the_version_is_ours_and_that_of_hydra(call):
     for arguments in (["--version"], ["+sweep=quickstart", "--version"]):
-        assert call(*arguments) == (0, f"bmx-grid {__version__}\n")
+        assert call(*arguments) == (0, f"bmx-grid {__version__}\nHydra {version('hydra-core')}\n")
 
 
 def test_the_help_fits_a_screen_and_names_every_command(call, tmp_path):
@@ -298,7 +295,9 @@ def test_the_help_fits_a_screen_and_names_every_command(call, tmp_path):
         assert word in shown, word
     assert call() == (2, shown), "without arguments nothing runs"
     of_run = call("run", "--help")
-    assert all(word in of_run[1] for word in ("quickstart", "minilm_bertscore", "seed=0", "--multirun"))
+    assert all(
+        word in of_run[1] for word in ("quickstart", "minilm_bertscore", "seed: 0  # every random draw", "--multirun")
+    )
     assert call("+sweep=quickstart", "--help") == of_run
     assert not list(tmp_path.iterdir())
 
@@ -402,13 +401,13 @@ NESTED = "mine: {_target_: bmx_grid.guests.datscore.combined.Combined, metrics: 
     ],
 )
 @pytest.mark.parametrize("mode", [[], ["dry_run=true"], ["--multirun", "seed=1,2"]], ids=" ".join)
-def test_a_file_names_no_server_and_no_key(name, text, chosen, mode, folder, monkeypatch):
+def test_a_file_names_no_server_and_no_key(name, text, chosen, mode, folder, monkeypatch, capsys):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     write(folder, name, text)
-    with pytest.raises(
-        ConfigError, match="is named by a file, which could send texts and keys anywhere.*BMX_JUDGE_ALLOW"
-    ):
-        run.compose_and_run([*QUIET[:3], "--config-dir", "mine", *chosen, *mode])
+    assert run.main([*QUIET[:3], "--config-dir", "mine", *chosen, *mode]) == 2
+    said = capsys.readouterr().err
+    assert "is named by a file, which could send texts and keys anywhere" in said and "BMX_JUDGE_ALLOW" in said
+    assert said.count("error: ") == 1 + ("--multirun" in mode)
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def classes_of(name: str, rules: str) -> list[str]:
     return [kind for kind, names in lists.items() if name in names]
 
 
-@pytest.mark.parametrize("key", sorted(TOP.keys() - {"defaults"} | set(GROUPS)))
+@pytest.mark.parametrize("key", sorted(TOP.keys() - {"defaults", "hydra"} | set(GROUPS)))
 def test_every_key_at_the_top_is_classified(key):
     assert len(classes_of(key, "")) == 1, f"may a file of a stranger set {key}? Say so in bmx_grid/core/file_keys.py"
 
@@ -103,6 +103,11 @@ ATTACKS = {
     "a scheduler of another class": (
         "executor: {_target_: bmx_grid.sweep.executors.dask.Dask, address: 'tcp://127.0.0.1:1'}",
         "executor.address",
+    ),
+    "a cluster": (f"{DASK}executor: {{cluster: hostile.Cluster}}", "executor.cluster"),
+    "an option of a cluster": (
+        f"{DASK}executor: {{cluster_options: {{python: ./evil}}}}",
+        "executor.cluster_options.python",
     ),
     "a command": (f"{SLURM}executor: {{prologue: ['touch RAN']}}", "executor.prologue"),
     "a command in a copy": (
@@ -185,6 +190,7 @@ def test_an_option_is_a_file_as_well(tmp_path):
 
 OF_USERS = [
     pytest.param(["executor=dask", "executor.address=tcp://HOST:1"], "tcp://HOST:1", id="a scheduler"),
+    pytest.param(["executor=dask", "executor.cluster_options.python=/x/py"], "/x/py", id="an option of a cluster"),
     pytest.param(["executor=slurm", "executor.prologue=['module load cuda']"], "module load cuda", id="a command"),
     pytest.param(["executor=slurm", "executor.python=/x/python"], "/x/python", id="an interpreter"),
     pytest.param(["tracking.uri=http://HOST:5000"], "http://HOST:5000", id="a tracking server"),

@@ -95,7 +95,7 @@ def test_ctrl_c_is_answered_as_before_when_dask_jobqueue_has_been_loaded():
     """It installs a handler of its own when it is imported, which ends the process as if all were well."""
     code = (
         "import signal; before = signal.getsignal(signal.SIGINT); "
-        "from bmx_grid.sweep.executors.slurm import _cluster_class; _cluster_class(); "
+        "from bmx_grid.sweep.executors.dask import cluster_class; cluster_class('dask_jobqueue.SLURMCluster'); "
         "print(signal.getsignal(signal.SIGINT) is before, signal.signal.__module__)"
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

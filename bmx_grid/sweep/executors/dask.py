@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import logging
+import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -18,6 +20,7 @@ from bmx_grid.core.identity import runtime
 from bmx_grid.core.stopping import uninterrupted, without_interrupts
 from bmx_grid.core.storage import place
 from bmx_grid.sweep.executors.base import KEPT, Executor, Lane, WorkerLost, Workers
+from bmx_grid.sweep.executors.local import THREADS
 
 DEVICE = "device"  # what workers that hold a device declare as a resource
 FETCH_SECONDS = 10.0  # until a result that does not come makes us look at the workers
@@ -32,7 +35,7 @@ class OnDask(Executor):
     cache_dir: of the sweep; workers on other machines must find the same folder there.
     """
 
-    timeout: float = runtime(10.0, above=0, most=3600)
+    timeout: float = runtime(10.0, above=0, most=30 * 86_400)
     cache_dir: str | None = runtime(None)
 
     OPTION: ClassVar[str]
@@ -55,14 +58,20 @@ class OnDask(Executor):
 
 @dataclass(frozen=True)
 class Dask(OnDask):
-    """The Dask cluster of the scheduler at `address`.
+    """The Dask cluster of the scheduler at `address`, or one of the class `cluster`, which lives as long as the sweep.
 
-    timeout: seconds to wait for the scheduler, and for a worker when there is none.
+    cluster: the full name of the class, as "dask_jobqueue.SLURMCluster", "dask_jobqueue.PBSCluster" or
+        "distributed.LocalCluster"; cluster_options: its arguments.
+    jobs: of a batch system; one that ends is submitted again while there is work.
+    timeout: seconds to wait for the scheduler, and for a worker when there is none; jobs may wait in a queue.
     Workers are given their devices where they are started:
     `BMX_DEVICE=cuda:0 dask worker ADDRESS --nthreads 1 --resources device=1`.
     """
 
     address: str | None = runtime(None)
+    cluster: str | None = runtime(None)
+    cluster_options: Mapping[str, Any] | None = runtime(None)
+    jobs: int = runtime(1, least=1, most=1_000)
 
     OPTION: ClassVar[str] = "dask"
 
@@ -75,11 +84,12 @@ class Dask(OnDask):
             )
 
     def check(self) -> None:
-        """As `OnDask.check`; and ConfigError without an address."""
-        if self.address is None:
+        """As `OnDask.check`; and ConfigError without an address or a cluster, or with both."""
+        if (self.address is None) == (self.cluster is None):
             raise ConfigError(
-                "executor=dask needs the address of a scheduler: executor.address=tcp://HOST:8786. Start one with "
-                "`dask scheduler`, or use executor=loky for the processors of this machine."
+                "executor=dask needs the address of a scheduler, executor.address=tcp://HOST:8786 (start one with "
+                "`dask scheduler`), or else a class of clusters, executor.cluster=dask_jobqueue.SLURMCluster; for the "
+                "processors of this machine use executor=loky."
             )
         super().check()
 
@@ -87,23 +97,73 @@ class Dask(OnDask):
     def _started(self) -> Iterator[Workers]:
         self.check()
         quiet_dask()
+        where = self.address
+        opened = []  # each is closed after those that were opened later
+        try:
+            with without_interrupts():
+                if self.cluster is not None:
+                    opened.append(self.own_cluster())
+                    where = opened[0].scheduler_address
+                client = self._connected(where)
+                opened.append(client)
+            way_out = f"start workers (dask worker {where}), and run the same command"
+            if self.cluster is not None:
+                way_out = "see why in its queue, ask for less, or set executor.timeout, and run the same command"
+            yield Cluster({False: client, True: client}, self.timeout, f"the Dask scheduler at {where}", way_out)
+        finally:
+            with uninterrupted():
+                for thing in reversed(opened):
+                    thing.close(timeout=CLOSE_SECONDS)
+
+    def _connected(self, address: str | None) -> Any:
+        """A client of a scheduler. Raises UnavailableError if none answers."""
         import distributed
 
         try:
-            with without_interrupts():
-                client = distributed.Client(self.address, timeout=self.timeout)
+            return distributed.Client(address, timeout=self.timeout)
         except (OSError, ValueError) as error:
             raise UnavailableError(
-                f"executor.address={self.address}: no Dask scheduler answers there ({error}). "
+                f"executor.address={address}: no Dask scheduler answers there ({error}). "
                 "Start one with `dask scheduler`, or use executor=loky."
             ) from error
+
+    def own_cluster(self) -> Any:
+        """The cluster of the class `cluster`, with its jobs submitted. Raises ConfigError for what cannot be one."""
+        name = str(self.cluster)
+        kind = cluster_class(name)
+        options = dict(self.cluster_options or {})
+        is_batch = hasattr(kind, "job_cls")
+        if is_batch:
+            # What the user's prologue or environment sets stays.
+            shares = [f'export {variable}="${{{variable}:-1}}"' for variable in THREADS]
+            options["job_script_prologue"] = [*options.get("job_script_prologue", []), *shares]
         try:
-            way_out = f"start workers (dask worker {self.address}), and run the same command"
-            where = f"the Dask scheduler at {self.address}"
-            yield Cluster({False: client, True: client}, self.timeout, where, way_out)
-        finally:
-            with uninterrupted():
-                client.close(timeout=CLOSE_SECONDS)
+            cluster = kind(**options)
+            if is_batch:
+                cluster.adapt(minimum_jobs=self.jobs, maximum_jobs=self.jobs)
+        except (TypeError, ValueError, RuntimeError, OSError) as error:
+            reason = " ".join(str(error).split())[:300].rstrip(".")
+            raise ConfigError(f"executor.cluster={name}: {reason}; correct executor.cluster_options.") from error
+        return cluster
+
+
+def cluster_class(name: str) -> Any:
+    """The class of a full name. Raises ConfigError if there is none.
+
+    When dask-jobqueue is imported, it makes Ctrl-C end the process with status 0: kept from that here.
+    """
+    module, _, last = name.rpartition(".")
+    install = signal.signal
+    signal.signal = lambda *_: None
+    try:
+        return getattr(importlib.import_module(module), last)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigError(
+            f"executor.cluster={name}: {error}; name a class of Dask's that is installed, as "
+            "distributed.LocalCluster or dask_jobqueue.SLURMCluster."
+        ) from error
+    finally:
+        signal.signal = install
 
 
 class Cluster(Workers):

@@ -6,7 +6,6 @@ import os
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -22,7 +21,7 @@ from bmx_grid.core.identity import runtime
 from bmx_grid.core.stopping import uninterrupted, without_interrupts
 from bmx_grid.models.loading import ASSIGNED
 from bmx_grid.sweep.executors.base import KEPT, Workers
-from bmx_grid.sweep.executors.dask import CLOSE_SECONDS, DEVICE, Cluster, OnDask, quiet_dask
+from bmx_grid.sweep.executors.dask import CLOSE_SECONDS, DEVICE, Cluster, OnDask, cluster_class, quiet_dask
 from bmx_grid.sweep.executors.local import THREADS
 
 SLURM_COMMANDS = ("sbatch", "squeue", "scancel")
@@ -164,7 +163,7 @@ class Slurm(OnDask):
             options["job_extra_directives"].insert(0, f"--gres={gres}")
             options["job_script_prologue"].append(f"export {ASSIGNED}=cuda:0")
         try:
-            return _cluster_class()(**options)
+            return cluster_class("dask_jobqueue.SLURMCluster")(**options)
         except (ValueError, RuntimeError) as error:
             reason = str(error).removeprefix("Cluster failed to start: ")
             raise ConfigError(f"executor.interface: {reason}.") from error
@@ -243,17 +242,6 @@ def _texts(value: str | tuple[str, ...] | None) -> tuple[str, ...]:
     if value is None:
         return ()
     return (value,) if isinstance(value, str) else value
-
-
-def _cluster_class() -> Any:
-    """Of dask-jobqueue, which when it is imported makes Ctrl-C end the process with status 0: kept from that here."""
-    install = signal.signal
-    signal.signal = lambda *_: None
-    try:
-        from dask_jobqueue.slurm import SLURMCluster
-    finally:
-        signal.signal = install
-    return SLURMCluster
 
 
 def _listed(name: str) -> set[str] | None:

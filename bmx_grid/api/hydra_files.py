@@ -1,0 +1,72 @@
+"""How Hydra reads the YAML files of users: none before it is checked, whatever names it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hydra._internal.core_plugins import file_config_source
+from hydra._internal.sources_registry import SourcesRegistry
+from hydra.core.config_search_path import ConfigSearchPath
+from hydra.core.plugins import Plugins
+from hydra.errors import MissingConfigException
+from hydra.plugins.config_source import ConfigResult
+from hydra.plugins.search_path_plugin import SearchPathPlugin
+from omegaconf import OmegaConf
+
+from bmx_grid.api.user_files import PRIMARY, WHOLE_GROUPS, user_option
+from bmx_grid.core.configure import CONFIGS, groups, installed_options
+from bmx_grid.core.errors import ConfigError
+
+
+class FileConfigSource(file_config_source.FileConfigSource):
+    """A folder of options: ours are read as they are, those of others as `user_option` allows.
+
+    It has the name of Hydra's own: in the processes of launchers, Hydra keeps the one that is there if the names agree.
+    """
+
+    def load_config(self, config_path: str) -> ConfigResult:
+        """What Hydra gets to see of a file. Raises ConfigError for one that it may not see."""
+        group, _, name = config_path.strip("/").removesuffix(".yaml").rpartition("/")
+        if group.split("/")[0] == "hydra" and Path(self.path) != CONFIGS:
+            raise ConfigError(f"{self.path}/{config_path}: hydra: files of options cannot configure Hydra; delete it.")
+        if ".." in config_path or group not in (PRIMARY, *groups()) or not self._may_have(group, name):
+            # A path leads to any YAML file of this machine.
+            raise MissingConfigException(f"there is no option {config_path}", config_path)
+        if Path(self.path) == CONFIGS:
+            return super().load_config(config_path)
+        keys = user_option(group, name, Path(self.path, group, f"{name}.yaml"))
+        package = "_global_" if group in (PRIMARY, *WHOLE_GROUPS) else None
+        return ConfigResult(self.provider, self.full_path(), OmegaConf.create(keys), {"package": package})
+
+    def _may_have(self, group: str, name: str) -> bool:
+        """Whether a folder may have this option: an installed package has no sweeps."""
+        return Path(self.path) not in _folders_of_packages() or (group, name) in installed_options()
+
+
+class InstalledOptions(SearchPathPlugin):
+    """Hydra looks for options in installed packages, too, wherever it looks for ours."""
+
+    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        """Append the folders of packages."""
+        if any(entry.path.removeprefix("file://") == str(CONFIGS) for entry in search_path.get_path()):
+            for folder in _folders_of_packages():
+                search_path.append("installed packages", f"file://{folder}")
+
+
+def _folders_of_packages() -> list[Path]:
+    return sorted({file.parents[1] for file in installed_options().values()})
+
+
+@contextmanager
+def checked_files() -> Iterator[None]:
+    """Hydra reads files by our `FileConfigSource` in this block."""
+    Plugins.instance().register(InstalledOptions)  # the first call enters Hydra's own way to read files
+    ways = SourcesRegistry.instance().types
+    before = ways["file"]
+    ways["file"] = FileConfigSource
+    try:
+        yield
+    finally:
+        ways["file"] = before
