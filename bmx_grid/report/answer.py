@@ -1,7 +1,7 @@
 """The answer of a sweep on a terminal: the conclusion, a table of verdicts for each question, and a line for each fact.
 
-A row never wraps. Long names are cut by a few characters if that makes room. What does not fit then goes in this order:
-p (Holm), segments, partial r, length alone, boosted, r alone. At 120 columns all of them are there.
+A row never wraps. What does not fit goes in this order: p (Holm), segments, partial r, length alone, boosted, r alone;
+then long names are cut. From 120 columns on they are cut first, so that all numbers are there.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bmx_grid.analysis.verdict_table import verdict_table
 from bmx_grid.core.wording import P_VALUE, correlation_in_words, named, number, visible, written
 from bmx_grid.evaluations.boost_evidence import PUBLISHED
 from bmx_grid.evaluations.verdicts import HELPS, HURTS, LEGEND
-from bmx_grid.report.table import GAP, filled_up, width_of, wrapped
+from bmx_grid.report.table import GAP, WIDTH, filled_up, width_of, wrapped
 
 MOST_ROWS = 24  # of a question
 LEFT = ("verdict", "metric", "explainer", "boost", "human", "data")  # aligned at the left; numbers at the right
@@ -28,7 +28,7 @@ SHARED = ("explainer", "boost", "human", "data", "segments")  # said in the titl
 DROPPED = ("p (Holm)", "segments", "partial r", "length", "boosted", "r alone")  # the first goes first
 CUT = ("boost", "metric", "explainer", "data")  # names that a narrow table may cut
 SHORTEST_NAME = 8  # characters
-MOST_CUT = 12  # characters of all names
+MOST_CUT = 12  # characters of all names, before a column goes
 NOT_BOOSTED = "not boosted"
 MARK = "*"
 MARKED = "the interval leaves 0 out, but not after Holm's correction"
@@ -94,7 +94,7 @@ def _table(title: str, unit: str, rows: Any, width: int) -> Iterator[str]:
     for dropped in ("", *DROPPED):
         names = [name for name in names if name != dropped]
         too_wide = sum(_widths(shown, names)) + len(GAP) * (len(names) - 1) - width
-        if too_wide <= MOST_CUT:
+        if too_wide <= (MOST_CUT if width >= WIDTH else 0):
             break
     for name in CUT:
         if too_wide > 0 and name in names:
