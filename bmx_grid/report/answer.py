@@ -76,7 +76,7 @@ def coloured(text: str) -> str:
 
 def _title(question: str, rows: Any) -> str:
     """What a question is about: on which data its boosts were chosen."""
-    chosen_on = named(list(dict.fromkeys(rows["chosen_on"])))
+    chosen_on = named(list(dict.fromkeys(rows["chosen_on"])), separator=" or ")
     if question == PUBLISHED:
         return f"Boosts at the published point{chosen_on.removeprefix(PUBLISHED)}"
     return f"Boosts chosen on {chosen_on}"
