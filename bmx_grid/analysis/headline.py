@@ -82,14 +82,14 @@ def answer(given: Given, most: int | None = None) -> list[str]:
     if more > 0:
         lines.append(f"{more} more in report.html")
     lines += of_boosts["not_judged"]
-    lines += _without_correlation(given)
+    lines += without_correlation(given)
     lines += given.ask(metrics_and_people.unbeaten)
     lines += of_boosts["legend"]
     lines += filter(None, [of_boosts["families"], of_boosts["unnamed"], of_boosts["next_steps"]])
     return [*lines, *of_words["words_in_words"], *of_words["plausibility_in_words"], *not_evidence(given)]
 
 
-def _without_correlation(given: Given) -> list[str]:
+def without_correlation(given: Given) -> list[str]:
     """A sentence on the metrics whose correlation with the human scores is undefined, per data and reason."""
     with_verdict = {(row.metric, row.explainer) for row in each_row(given.frame("verdicts", Verdict))}
     metrics: dict[tuple[str, str], dict[str, None]] = {}

@@ -49,7 +49,7 @@ def tables_beside(table: GridTable) -> Tables:
         return Tables({})
     settings = files["settings"]
     known = set(tables["settings"].columns)
-    needed = (*FACTORS, *columns_of(SettingsRow))
+    needed = (*FACTORS, *(name for name in columns_of(SettingsRow) if name not in SettingsRow.LATER))
     missing = [name for name in needed if name not in known]
     if missing:
         warnings.warn(

@@ -289,9 +289,9 @@ class Run:
         return Words(setting.names, pd.DataFrame(rows, columns=columns))
 
     def _configuration(self) -> Mapping[str, Any]:
-        """That of the sweep where it ran in this process, else that in its folder, which may be a stranger's.
+        """That of the sweep where it ran in this process, else that in `place`, which may be a stranger's.
 
-        Raises DataMissingError, DataError.
+        Raises DataMissingError, naming the folder as it was given, and DataError.
         """
         from bmx_grid.analysis.finished import read_config
         from bmx_grid.sweep.folder import CONFIG
@@ -311,8 +311,15 @@ class Run:
         return config
 
     def summary(self) -> str:
-        """The answer first, a line per metric and explainer; then a table of the settings, or of the metrics alone."""
+        """The answer first, a line for each verdict; then a table of the settings, or of the metrics alone."""
+        from bmx_grid.report.answer import answer_text
+        from bmx_grid.report.table import terminal_width
+
         lines, frame = self._answer()
+        answer = answer_text(self.analysis, terminal_width()) if "settings" in self.names else ""
+        if answer:
+            failures = [f"{counted(self.n_failed, 'failure')}."] if self.n_failed else []
+            lines = [answer, *failures]
         table = ""
         if len(frame):
             table = frame.to_string(index=False, float_format=FOUR_DIGITS)

@@ -26,6 +26,7 @@ from bmx_grid.core.storage import remove_abandoned, write_text
 from bmx_grid.core.terminal import Progress, say, working
 from bmx_grid.core.wording import counted, visible_lines
 from bmx_grid.evaluations.base import Estimate
+from bmx_grid.report.answer import coloured
 from bmx_grid.report.table import as_markdown, markdown
 from bmx_grid.report.terminal_lines import announcement, failures, plan_table, setting_line
 from bmx_grid.sweep.folder import CONFIG, RECIPES, TABLES, OutputFolder, alone, recipes_of
@@ -156,7 +157,7 @@ def _up_to_date(sweep: Sweep, unchanged: Mapping[str, Any], start: float) -> End
 
     settings = sweep.settings
     page = settings.output_dir / REPORT
-    say(str(unchanged["said"]))
+    say(coloured(str(unchanged["said"])))
     shown = _page_named(page, shown=settings.analysis and page.is_file())
     say(f"0 texts scored in {time.perf_counter() - start:.1f} s; {settings.output_dir}/ is up to date{shown}")
     return Ended(int(unchanged["n_failed"]), len(sweep.plan.settings))
@@ -305,7 +306,7 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder) -> tuple[str, list[Path]
         failed = f"{failed}\n  tracebacks: {out / LOG}"
     summary = visible_lines("\n\n".join(part for part in (failed, note) if part))
     if summary:
-        _say(sweep, f"\n{summary}\n")
+        _say(sweep, f"\n{summary}\n", lambda text: say(coloured(text)))
     if moved:
         _say(sweep, f"{counted(len(moved), 'file')} of an earlier run moved to {out}/previous/")
     return summary, written

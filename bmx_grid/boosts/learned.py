@@ -238,7 +238,10 @@ def _chosen_penalty(spec: Learned, columns: Sequence[Floats], fold_of: Sequence[
 
 
 def _base_alone(covariances: Floats) -> Floats:
-    """float64[R, 1 + k] weights: of the base at least 0, and 0 of the features."""
+    """float64[R, 1 + k] weights of R problems: of the base its slope, at least 0, and 0 of the features.
+
+    covariances: float64[R, 2 + k, 2 + k] of the base, the features and, last, the human score.
+    """
     variance = covariances[:, 0, 0]
     with_human = covariances[:, 0, -1]
     slopes = np.divide(with_human, variance, out=np.zeros_like(variance), where=variance > 0)

@@ -143,7 +143,10 @@ def gain_surface(kind: Kind, part: Part, w: Sequence[float]) -> Floats:
 
 
 def best_of_surfaces(surfaces: Sequence[Floats], w: Sequence[float]) -> tuple[float, int]:
-    """As `best_mixture`, from the surfaces of the parts."""
+    """(w, column) with the highest mean of the parts' gains; (1, -1) where none gains (`best_mixture`).
+
+    surfaces: of each part float64[k, W] gains, as `gain_surface` makes them.
+    """
     defined = [surface for surface in surfaces if np.isfinite(surface).any()]
     if not defined:
         return 1.0, -1

@@ -179,6 +179,7 @@ def _analyse(path: Path, values: Values, form: Format | None, folder: Path | Non
 def _summary(analysis: Analysis) -> str:
     """What was read, the answer, and the tables that are brief, in lines that fit the terminal."""
     from bmx_grid.analysis import headline
+    from bmx_grid.report.answer import answer_text, coloured
 
     table = analysis.table
     n_settings = counted(len(table), "setting")
@@ -190,8 +191,8 @@ def _summary(analysis: Analysis) -> str:
     read += [f"left out: {name}" for name in table.left_out]
     counts = analysis.ask(headline.compute)["headline"]
     signed = analysis.ask(signature)
-    answer = headline.answer(analysis)
-    parts = [sentences(read), sentences(answer), sentences(counts)]
+    answer = answer_text(analysis, terminal_width()) or sentences(headline.answer(analysis))
+    parts = [sentences(read), coloured(answer), sentences(counts)]
     for shown in analysis.tables():
         if shown.brief:
             # The signature is for files.

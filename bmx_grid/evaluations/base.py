@@ -71,10 +71,12 @@ Tested = Annotated[Estimate, "what a row is about, with its p value"]
 class SettingRow:
     """A row of a table, with the names of its setting: a sweep writes them before the columns of the row.
 
-    KEY: what rows of one setting differ in, where there is one for each; by default all that a row says.
+    KEY: what rows of one setting differ in, where there is one for each; by default all that a row says. LATER: numbers
+    that tables of earlier versions lack; they are undefined there.
     """
 
     KEY: ClassVar[tuple[str, ...] | None] = None
+    LATER: ClassVar[tuple[str, ...]] = ()
 
     # made by `str`: a default that stands in the class would become that of a field of this name in a row
     dataset: str = field(default_factory=str)

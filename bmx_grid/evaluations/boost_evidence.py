@@ -69,6 +69,8 @@ class BoostRow(SettingRow):
     are; else "". baseline: the correlation of the metric alone on these segments, of several pairs their mean.
     """
 
+    LATER = ("baseline",)
+
     dataset: str
     language_pair: str
     metric: str

@@ -5,6 +5,7 @@ A question asks for a table by its name and the class of its rows; what it does 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
@@ -102,6 +103,7 @@ def kinds_of(row: type) -> dict[str, ColumnKind]:
 def checked_columns(table: pa.Table, row: type, origin: str) -> dict[str, list[Any]]:
     """The values of the columns that a class of rows has, by name. Raises DataError as `Tables.checked`."""
     kinds = kinds_of(row)
+    table = _with_later_columns(table, row)
     check_columns(table, kinds, origin)
     cells = {}
     for name, kind in kinds.items():
@@ -118,6 +120,16 @@ def checked_columns(table: pa.Table, row: type, origin: str) -> dict[str, list[A
     keys = list(zip(*key_cells, strict=True))
     _check_once(keys, origin)
     return cells
+
+
+def _with_later_columns(table: pa.Table, row: type) -> pa.Table:
+    """The table with the columns that an earlier version did not write, as NaN."""
+    import pyarrow as pa
+
+    for name in getattr(row, "LATER", ()):
+        if name not in table.column_names:
+            table = table.append_column(name, pa.array([math.nan] * len(table), pa.float64()))
+    return table
 
 
 def check_columns(

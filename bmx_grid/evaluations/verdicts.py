@@ -103,6 +103,8 @@ class Verdict(SettingRow):
     where not known.
     """
 
+    LATER = ("baseline",)
+
     dataset: str = ""
     language_pair: str = ""
     metric: str = ""

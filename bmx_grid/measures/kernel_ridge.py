@@ -242,6 +242,10 @@ class _Kernels:
         return {name: _alignment_weights(several, target) for name, several in kernels.items()}
 
     def _sum(self, name: str, inputs: Sequence[Floats], width: float) -> Floats:
+        """The kernels of single inputs, float64[n] ranks each, added with the weights of this name; else alike.
+
+        name: a key of what `weigh` returns. width: of each kernel.
+        """
         weights = np.full(len(inputs), 1 / len(inputs)) if self.weights is None else self.weights[name]
         total = np.zeros((len(self.standard), len(self.standard)))
         for weight, ranks in zip(weights, inputs, strict=True):

@@ -136,7 +136,7 @@ def on_device(loaded: LoadedModel, values: NDArray[Any]) -> Any:
 
 @contextmanager
 def products(loaded: LoadedModel) -> Iterator[None]:
-    """Products of matrices as the model's `tf32` says, and as they were afterwards."""
+    """In this block products of matrices are as exact as the model's `tf32` says; after it, as before."""
     import torch
 
     settings = torch.backends.cuda.matmul
@@ -211,6 +211,7 @@ class HeldStates:
         self._loaded = loaded
 
         def fill(batch: Ints) -> None:
+            """Write the states of a batch, positions in `ids`, to their places in `flat`."""
             states, _ = encode([ids[row] for row in batch])
             if self.flat is None:
                 self.flat = states.new_empty((int(self._lengths.sum()), states.shape[-1]))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bmx_grid.analysis import answers, headline, metrics_and_people
+from bmx_grid.analysis import headline, metrics_and_people
 from bmx_grid.analysis.base import FACTORS, NO_SETTINGS, SettingKey, Table
 from bmx_grid.analysis.examples import Example, choose_examples
 from bmx_grid.analysis.factors import fit_rows
@@ -19,12 +19,13 @@ from bmx_grid.analysis.questions import Analysis, answerable
 from bmx_grid.core.errors import DataError
 from bmx_grid.core.wording import counted, setting_label
 from bmx_grid.evaluations.stored_tables import Tables
+from bmx_grid.report.answer import answer_text
 from bmx_grid.report.canvas import Drawing, figure_file, save
 from bmx_grid.report.figures import boosts, declared_gains, human_ceilings, setting_drawing
 from bmx_grid.report.html import write_metrics_report, write_report
 from bmx_grid.report.paper_figures import best_boxes, better_and_worse, gains_by, gains_of_all_points, ridge_bars
 from bmx_grid.report.table import as_text, sentences, terminal_width
-from bmx_grid.report.terminal_lines import MOST_ANSWERS, unit_of_gains
+from bmx_grid.report.terminal_lines import MOST_ANSWERS
 from bmx_grid.sweep.folder import TABLES, OutputFolder
 from bmx_grid.sweep.judge import SettingResult
 from bmx_grid.sweep.settings import SweepPlan
@@ -90,15 +91,15 @@ def analyse_sweep(
 
 def said(analysis: Analysis) -> str:
     """The answer of a sweep in lines that fit the terminal, with the brief tables that the answer has no words for."""
-    lines = headline.answer(analysis, MOST_ANSWERS)
     # Of the questions about a grid the answer is the summary; what other packages ask it does not know.
     questions = analysis.further_questions if len(analysis.table) else analysis.questions
     tables = _brief_tables(analysis.tables_of(questions))
-    if analysis.ask(answers.compute)["answers"]:
-        lines.append(unit_of_gains(analysis))
-        return "\n\n".join([sentences(lines), *tables])
-    # Of metrics alone the tables are the answer, and the lines remarks on it.
-    return "\n".join(filter(None, ["\n\n".join(tables), sentences(lines)]))
+    answer = answer_text(analysis, terminal_width())
+    if not answer:
+        # Of metrics alone the tables are the answer, and the lines remarks on it.
+        answer = sentences(headline.answer(analysis, MOST_ANSWERS))
+        return "\n".join(filter(None, ["\n\n".join(tables), answer]))
+    return "\n\n".join([answer, *tables])
 
 
 def _brief_tables(tables: Sequence[Table]) -> list[str]:

@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from bmx_grid.analysis.base import Given
-from bmx_grid.analysis.points import in_sample_in_words, point_name
-from bmx_grid.core.wording import correlation_in_words, counted, named, number, setting_label, shortened
+from bmx_grid.analysis.points import point_name
+from bmx_grid.core.wording import counted, named, number, setting_label, shortened
 from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.measures.correlation import FEWEST
 from bmx_grid.measures.grid import GridSpec
@@ -23,14 +22,6 @@ MOST_ANSWERS = 12  # metrics and explainers that have a line
 MOST_IN_LINE = 120  # signs of why a setting failed, in its line
 OF_MODEL = re.compile(r"model '(?P<model>[^']+)' \(revision (?P<revision>[^)]+)\) ")
 FEWEST_WORDS = 3  # per text, on average
-
-
-def unit_of_gains(analysis: Given) -> str:
-    """What the numbers of an answer are."""
-    correlation = correlation_in_words(analysis.correlation)
-    sentence = f"Gains are differences of {correlation} on segments that did not choose the boost, with 95 % intervals."
-    in_sample = analysis.ask(in_sample_in_words)
-    return f"{sentence} {in_sample}" if in_sample else sentence
 
 
 def _by_cause(refused: Sequence[NotRun]) -> list[tuple[list[str], str]]:

@@ -38,6 +38,7 @@ class SettingsRow(SettingRow):
     """What questions read of settings.parquet. n_used: the segments that its correlations rest on."""
 
     KEY = ()
+    LATER = ("share_shifted",)
 
     aggregation: str
     correlation: str
@@ -45,6 +46,7 @@ class SettingsRow(SettingRow):
     n_used: int
     repeat_deviation: float
     constructed: bool
+    share_shifted: float
 
 
 @dataclass(frozen=True)

