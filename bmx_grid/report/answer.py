@@ -68,8 +68,8 @@ def answer_text(given: Given, width: int) -> str:
 
 def coloured(text: str) -> str:
     """The text with "helps" and "hurts" in colour where a line begins with them: on a terminal without NO_COLOR."""
-    # https://no-color.org
-    if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
+    # Somebody's metric may have closed it. NO_COLOR: https://no-color.org
+    if getattr(sys.stdout, "closed", False) or not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
         return text
     return FIRST_WORD.sub(lambda found: f"{COLOURS[found[0]]}{found[0]}{PLAIN}", text)
 

@@ -136,9 +136,14 @@ def test_the_page_on_hydra_shows_what_is_printed(command, output, call, tmp_path
     own = "mine: {_target_: bmx_grid.metrics.chrf.Chrf, char_order: 3}\n"
     (tmp_path / "conf" / "metric" / "mine.yaml").write_text(own)
     _, printed = call(*shlex.split(command))
-    versions = re.compile(r"\d+\.\d+\.\d+")
-    expected = re.escape(versions.sub("V", output.strip())).replace("…", r"[\s\S]*")
-    assert re.search(expected, versions.sub("V", re.sub(r"\s+$", "", printed, flags=re.MULTILINE))), printed
+    expected = re.escape(bare(output.strip())).replace("…", r"[\s\S]*")
+    assert re.search(expected, bare(printed)), printed
+
+
+def bare(text: str) -> str:
+    """The text without versions, and without blanks that columns are filled up with: paths are as long as they are."""
+    text = re.sub(r"\d+\.\d+\.\d+", "V", text)
+    return re.sub(r" {2,}", " ", re.sub(r"\s+$", "", text, flags=re.MULTILINE))
 
 
 def run_of(folder: Path) -> dict:

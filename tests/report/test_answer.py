@@ -1,6 +1,7 @@
 """The answer on a terminal: one row for each verdict, in any width, and the facts that are not in a table."""
 
 import math
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -119,7 +120,7 @@ def test_without_verdicts_there_is_nothing():
     ],
 )
 def test_verdicts_have_colours_on_a_terminal_only(monkeypatch, is_terminal, no_color, expected):
-    monkeypatch.setattr(answer.sys.stdout, "isatty", lambda: is_terminal, raising=False)
+    monkeypatch.setattr(answer.sys, "stdout", SimpleNamespace(isatty=lambda: is_terminal))
     monkeypatch.delenv("NO_COLOR", raising=False)
     if no_color is not None:
         monkeypatch.setenv("NO_COLOR", no_color)
