@@ -154,8 +154,13 @@ def blank_figures(monkeypatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _logging_as_before() -> Iterator[None]:
-    """Hydra sets up logging for its process, here to a stream that pytest closes after the test."""
+def _logging_as_before(monkeypatch) -> Iterator[None]:
+    """Hydra sets up logging for its process, here to a stream that pytest closes after the test.
+
+    It closes all handlers that there are. That of absl, which rouge_score imports, closes its stream: pytest's own, of
+    all later tests.
+    """
+    monkeypatch.setattr(logging, "_handlerList", [])
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     yield
