@@ -279,6 +279,7 @@ def test_a_question_that_fails_is_said_and_leaves_the_rest(ext, monkeypatch, cap
 @pytest.mark.parametrize("evaluations", ["boosts", "boosts,levels", "grid,boosts"])
 def test_verdicts_are_in_terminal_page_and_folder(evaluations, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
     overrides = (*SMALL, *BOOSTS, "explainer=[erasure]", f"evaluation=[{evaluations}]", "grid.correlation=kendall")
     run = bmx.run(None, *overrides, output_dir="out")
     (verdict,) = run.table("verdicts").query("language_pair == 'all' and point == 'elsewhere'").itertuples()
