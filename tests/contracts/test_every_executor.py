@@ -16,7 +16,7 @@ from started import wait_for
 from bmx_grid.core.configure import build, load_option, options
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
-from bmx_grid.sweep.executors.dask import OnDask
+from bmx_grid.sweep.executors.dask import Dask
 from bmx_grid.sweep.executors.local import Sequential
 
 
@@ -32,7 +32,7 @@ def cluster() -> Iterator[str]:
 
 def of_a_cluster(name: str) -> bool:
     module, _, cls = load_option("executor", name)["_target_"].rpartition(".")
-    return issubclass(getattr(import_module(module), cls), OnDask)
+    return issubclass(getattr(import_module(module), cls), Dask)
 
 
 PARAMS = [pytest.param(name, marks=pytest.mark.processes if of_a_cluster(name) else ()) for name in options("executor")]
@@ -44,7 +44,7 @@ def executor(request) -> Executor:
     if request.param == "dask":
         settings |= {"address": request.getfixturevalue("cluster"), "timeout": 60}
     if request.param == "slurm":
-        settings |= request.getfixturevalue("slurm")
+        settings["cluster_options"] |= request.getfixturevalue("slurm")
     return build(settings, Executor, f"executor.{request.param}")
 
 
