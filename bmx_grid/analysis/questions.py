@@ -274,7 +274,7 @@ def numbers(analysis: Analysis) -> dict[str, float]:
     values: Plain = {
         "medians": medians[["w", "p"]],
         "ridge": {name: fit[name] for name in ("intercept", "r2", "coefficients")},
-        "fixed": _of_summaries(analysis, TRACKED),
+        "fixed": _of_summaries(analysis),
     }
     with_human = has_several_golds(declared)
     for row in each_row(declared):
@@ -295,20 +295,19 @@ def papers_numbers(analysis: Analysis) -> str:
     """The medians of the best points and the fit of the ridge regression in a line; "" without a grid."""
     if not len(analysis.table):
         return ""
-    found = numbers(analysis)
     parts = []
-    for name in found:
-        explainer = name.removeprefix("medians/").removesuffix("/p")
-        if name == f"medians/{explainer}/p":
-            parts.append(f"{written(explainer)} p = {found[name]:g}, w = {found[f'medians/{explainer}/w']:g}")
-    if "ridge/r2" in found:
-        parts.append(f"ridge R² {found['ridge/r2']:.2f}")
+    for row in each_row(analysis.ask(points.compute)["medians"]):
+        if math.isfinite(row.p):
+            parts.append(f"{written(row.Index)} p = {row.p:g}, w = {row.w:g}")
+    r2 = analysis.ask(factors.regression)["ridge"]["r2"]
+    if math.isfinite(r2):
+        parts.append(f"ridge R² {r2:.2f}")
     return f"Medians of the best points: {'; '.join(parts)}" if parts else ""
 
 
-def _of_summaries(analysis: Analysis, names: Sequence[str]) -> Plain:
-    """These numbers of the gains at the fixed points, of all settings and by explainer."""
-    numbers_by_name = as_plain(analysis.ask(overview)[list(names)])
+def _of_summaries(analysis: Analysis) -> Plain:
+    """The TRACKED numbers of the gains at the fixed points, of all settings and by explainer."""
+    numbers_by_name = as_plain(analysis.ask(overview)[list(TRACKED)])
     # Those of all settings stand above the explainers, under no name of their own.
     return {**numbers_by_name.pop(ALL, {}), **numbers_by_name}
 

@@ -71,8 +71,7 @@ Tested = Annotated[Estimate, "what a row is about, with its p value"]
 class SettingRow:
     """A row of a table, with the names of its setting: a sweep writes them before the columns of the row.
 
-    KEY: what rows of one setting differ in, where there is one for each; by default all that a row says. LATER: numbers
-    that tables of earlier versions lack; they are undefined there.
+    KEY: what rows of one setting differ in; by default all that a row says. LATER: numbers that older tables lack.
     """
 
     KEY: ClassVar[tuple[str, ...] | None] = None

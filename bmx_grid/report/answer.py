@@ -42,10 +42,10 @@ Row = Mapping[str, str]  # a cell of each column
 
 def answer_text(given: Given, width: int) -> str:
     """Everything that a sweep found about its boosts, in lines of at most `width` characters; "" without verdicts."""
-    of_boosts = given.ask(answers.compute)
-    verdicts = given.ask(verdict_table)
     if not given.judged:
         return ""
+    of_boosts = given.ask(answers.compute)
+    verdicts = given.ask(verdict_table)
     first = filter(None, [of_boosts["conclusion"], *headline.not_evidence(given)])
     parts = ["\n".join(wrapped(sentence, width) for sentence in first)]
     unit = f"gain in {correlation_in_words(given.correlation)} over the metric alone"
