@@ -12,6 +12,7 @@ import numpy as np
 from bmx_grid.analysis.base import CONTROLS
 from bmx_grid.boosts.power_mean_grid import scores_at
 from bmx_grid.core.ragged import Floats
+from bmx_grid.evaluations.boost_evidence import ELSEWHERE, PUBLISHED
 from bmx_grid.measures.correlation import average_ranks
 from bmx_grid.sweep.judge import SettingResult
 from bmx_grid.sweep.settings import Setting, SweepPlan
@@ -21,10 +22,12 @@ from bmx_grid.words.perturbation import Role
 from bmx_grid.words.tags import EOS, Rows, WordTags
 
 RULE = (
-    "Per explainer: in the setting with the largest gain at the (w, p) named, the segment that rises by the most ranks "
-    "from the metric's score to the boosted score, and the one that falls by the most. Ties are broken by order in the "
-    "data. They were chosen because they are extreme; they say nothing about the average."
+    "The boost is that of the point chosen on other language pairs, else of the published point, else of the best. "
+    "Best move: boosting brings the rank of this segment nearest to its rank by human score. Worst move: boosting "
+    "takes it farthest away. Typical: the median of all moves. Ties are broken by order in the data."
 )
+BEST_MOVE, WORST_MOVE, TYPICAL = "best move", "worst move", "typical"
+MOST_SETTINGS = 16  # that have examples: each loads its attributions, and adds some 25 kB to the page
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +49,12 @@ class RankedScore(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """A segment, by its id, of a setting of these names, boosted with (w, p), among n rated ones."""
+    """A segment, by its id, of a setting of these names, boosted with (w, p), among n rated ones.
 
+    kind: for what it was chosen, one of those that RULE names.
+    """
+
+    kind: str
     segment: str
     names: tuple[str, str, str, str]
     w: float
@@ -60,39 +67,39 @@ class Example:
 
 
 def choose_examples(results: Iterable[SettingResult], plan: SweepPlan) -> list[Example]:
-    """The segments that RULE names, from finished settings of a plan whose attributions are in the store.
+    """The segments that RULE names, of the MOST_SETTINGS finished settings of a plan with the largest gains.
 
-    The (w, p) is the fixed one of the explainer, or the best of the setting where it has none.
-    Raises StoreError when attributions are missing.
+    Settings with larger gains come first. Their attributions are in the store. Raises StoreError when some are missing.
     """
     planned = {setting.names: setting for setting in plan.settings}
-    best: dict[str, SettingResult] = {}
+    shown = []
     for result in results:
         *_, gain = _point(result)
         # What a control marks explains nothing.
         is_control = not set(CONTROLS).isdisjoint(result.names)
         # Outside the plan no attributions are at hand.
-        if is_control or result.names not in planned or not math.isfinite(gain):
-            continue
-        *_, best_gain = _point(best.get(result.explainer, result))
-        if result.explainer not in best or gain > best_gain:
-            best[result.explainer] = result
+        if not is_control and result.names in planned and math.isfinite(gain):
+            shown.append((gain, result))
+    # The sort is stable: settings of equal gains stay in their order.
+    shown.sort(key=lambda gain_and_result: -gain_and_result[0])
     examples: list[Example] = []
-    for _, result in sorted(best.items()):
+    for _, result in shown[:MOST_SETTINGS]:
         examples += movers(result, planned[result.names])
     return examples
 
 
 def _point(result: SettingResult) -> tuple[float, float, float]:
-    """w, p, and the gain there."""
-    published = result.published
-    if math.isfinite(published.gain):
-        return published.w, published.p, published.gain
+    """w, p, and the gain there, of the point that RULE names."""
+    for name in (ELSEWHERE, PUBLISHED):
+        for row in result.points:
+            # At w = 1 nothing moves.
+            if row.point == name and row.w < 1 and math.isfinite(row.gain):
+                return row.w, row.p, row.gain
     return result.grid.best_w, result.grid.best_p, result.gain
 
 
 def movers(result: SettingResult, setting: Setting) -> list[Example]:
-    """The segments that rise and fall by the most ranks; none where no segment moves."""
+    """The segments that RULE names, the typical one last; none if no segment moves."""
     w, p, _ = _point(result)
     spec = result.spec
     assert spec is not None, "it has a gain, and so a grid"
@@ -104,17 +111,19 @@ def movers(result: SettingResult, setting: Setting) -> list[Example]:
     # Ranks count among the segments that all three score.
     scored = np.isfinite(base) & np.isfinite(boosted) & np.isfinite(human)
     used = np.flatnonzero(scored)
-    if len(used) == 0:
-        return []
     scores = {"metric": base[used], "boosted": boosted[used], "human": human[used]}
     # Of negative scores, so that 1 is the best.
     ranks = {name: average_ranks(-values) for name, values in scores.items()}
-    rise = ranks["metric"] - ranks["boosted"]
+    if np.array_equal(ranks["metric"], ranks["boosted"]):
+        return []
+    approach = np.abs(ranks["metric"] - ranks["human"]) - np.abs(ranks["boosted"] - ranks["human"])
+    order = np.argsort(-approach, kind="stable")
+    rows = {BEST_MOVE: int(order[0]), WORST_MOVE: int(np.argmin(approach)), TYPICAL: int(order[len(order) // 2])}
     words = {role: finished.words_of(role) for role in stored.by_role}
     examples = []
-    for row in (int(np.argmax(rise)), int(np.argmin(rise))):
-        # Where nothing rises, both are the first segment, which shows nothing.
-        if rise[row] == 0:
+    for kind, row in rows.items():
+        # Where no rank gets nearer there is no best move, and no worst one where none gets farther.
+        if (kind == BEST_MOVE and approach[row] <= 0) or (kind == WORST_MOVE and approach[row] >= 0):
             continue
         ranked_scores = {}
         for name, values in scores.items():
@@ -122,6 +131,7 @@ def movers(result: SettingResult, setting: Setting) -> list[Example]:
         place = int(used[row])
         segment = setting.segments.segments[place].id
         example = Example(
+            kind=kind,
             segment=segment,
             names=result.names,
             w=w,

@@ -24,6 +24,7 @@ from bmx_grid.sweep.folder import CONFIG, TABLES, table_path
 if TYPE_CHECKING:
     import pandas as pd
 
+NAME = "sweep"  # the fact that is the title of the page
 EVALUATIONS = "bmx_grid.evaluations."  # their questions are asked of every sweep
 
 
@@ -97,6 +98,13 @@ def options_of(config: Mapping[str, Any], origin: str = "") -> AnalysisOptions:
         if issubclass(evaluation, GridOptions):
             fixed = build(node, GridOptions, where).fixed
     return AnalysisOptions(fixed, convert(config.get("seed", 0), int, f"{origin}seed"), tuple(modules))
+
+
+def facts_of(config: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What the page of a sweep says of its configuration, as (name, words)."""
+    limit = config.get("limit")
+    segments = "all segments" if limit is None else f"the first {limit:,} segment ids of each language pair"
+    return [(NAME, str(config.get("name", ""))), ("limit", segments), ("seed", str(config.get("seed", "")))]
 
 
 def load_results(path: Path) -> Results:

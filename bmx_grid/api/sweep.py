@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from bmx_grid.analysis import answers
 from bmx_grid.analysis.base import FACTORS, Given, each_group, first_row
-from bmx_grid.analysis.finished import options_of
+from bmx_grid.analysis.finished import facts_of, options_of
 from bmx_grid.analysis.headline import answer
 from bmx_grid.analysis.points import in_sample_in_words
 from bmx_grid.analysis.questions import Analysis, numbers, papers_numbers
@@ -295,6 +295,7 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder) -> tuple[str, list[Path]
                 folder,
                 tables=tables,
                 every_figure=settings.figures == "all",
+                facts=facts_of(sweep.config),
             )
         written += files
     moved = folder.move_aside([*written, out / CONFIG, out / LOG])

@@ -43,7 +43,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bmx_grid.analysis.base import Table
-from bmx_grid.analysis.finished import load_results
+from bmx_grid.analysis.finished import facts_of, load_results, read_config
 from bmx_grid.analysis.load import load_table
 from bmx_grid.analysis.questions import Analysis, answerable, load_questions, signature
 from bmx_grid.api.compose import parse_one
@@ -55,7 +55,7 @@ from bmx_grid.core.wording import counted, visible
 from bmx_grid.measures.correlation import Kind
 from bmx_grid.measures.grid import Point, check_points
 from bmx_grid.report.table import FORMATS, as_text, sentences, table_file, terminal_width, write_table
-from bmx_grid.sweep.folder import TABLES, OutputFolder
+from bmx_grid.sweep.folder import CONFIG, TABLES, OutputFolder
 
 Format = Literal["latex", "markdown", "csv", "text", "json"]
 Figures = Literal["page", "all"]
@@ -167,8 +167,9 @@ def _analyse(path: Path, values: Values, form: Format | None, folder: Path | Non
         from bmx_grid.report.analysis_files import write_analysis
 
         claim = OutputFolder(folder).claim
+        facts = facts_of(read_config(path / CONFIG)) if (path / CONFIG).is_file() else []
         with working("figures and report"):
-            files = write_analysis(analysis, folder, claim, every_figure=figures == "all")
+            files = write_analysis(analysis, folder, claim, facts=facts, every_figure=figures == "all")
         places = set()
         for file in files:
             # Of figures their folder, not every one.

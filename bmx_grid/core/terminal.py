@@ -9,16 +9,18 @@ import argparse
 import errno
 import io
 import os
+import shlex
 import sys
 import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NoReturn, Self
 
 from bmx_grid.core.errors import BmxError, printable
-from bmx_grid.core.secrets import masked_address
+from bmx_grid.core.secrets import masked_address, masked_argument
 from bmx_grid.core.stopping import answer_signal, exit_status, listening, signalled
 from bmx_grid.core.wording import shortened, visible_lines
 
@@ -243,3 +245,12 @@ def working(label: str) -> Iterator[None]:
     finally:
         if shown:
             print(CLEAR, end="", file=sys.stderr, flush=True)
+
+
+def command_line() -> str:
+    """The command that runs, to be pasted, without its secrets; in a notebook or another program its file alone."""
+    program = Path(sys.argv[0])
+    arguments = map(masked_argument, sys.argv[1:])
+    if program.name == "__main__.py":
+        return shlex.join(["python", "-m", program.parent.name, *arguments])
+    return shlex.join([program.name, *arguments]) if program.name == "bmx-grid" else program.name

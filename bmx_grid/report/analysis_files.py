@@ -17,17 +17,18 @@ from bmx_grid.analysis.load import of_results
 from bmx_grid.analysis.points import selection
 from bmx_grid.analysis.questions import Analysis, answerable
 from bmx_grid.core.errors import DataError
+from bmx_grid.core.terminal import command_line
 from bmx_grid.core.wording import counted, setting_label
 from bmx_grid.evaluations.stored_tables import Tables
 from bmx_grid.report.answer import answer_text
 from bmx_grid.report.canvas import Drawing, figure_file, save
 from bmx_grid.report.figures import boosts, declared_gains, human_ceilings, setting_drawing
-from bmx_grid.report.html import write_metrics_report, write_report
+from bmx_grid.report.html import write_report
 from bmx_grid.report.paper_figures import best_boxes, better_and_worse, gains_by, gains_of_all_points, ridge_bars
 from bmx_grid.report.table import as_text, sentences, terminal_width
 from bmx_grid.report.terminal_lines import MOST_ANSWERS
 from bmx_grid.sweep.folder import TABLES, OutputFolder
-from bmx_grid.sweep.judge import SettingResult
+from bmx_grid.sweep.judge import SettingResult, Spent
 from bmx_grid.sweep.settings import SweepPlan
 from bmx_grid.sweep.tables import write_parquet
 
@@ -51,11 +52,13 @@ def analyse_sweep(
     *,
     tables: Mapping[str, pa.Table],
     every_figure: bool = False,
+    facts: Sequence[tuple[str, str]] = (),
 ) -> SweepAnalysis:
     """Analyse the finished settings of a sweep and write figures, report.html and the tables OF_ANALYSIS.
 
     options: how it is analysed. tables: those of all evaluations of the sweep, by name. every_figure: also that of each
-    setting. Without a grid there is no table of OF_ANALYSIS, and no page where no question has a table.
+    setting. facts: as for `write_report`. Without a grid there is no table of OF_ANALYSIS, and no page where no
+    question has a table.
     Raises StoreError when a file cannot be written, ConfigError for a module that is no question.
     """
     results = [result for result in results if result.has_grid]
@@ -74,13 +77,15 @@ def analyse_sweep(
     for result in results:
         signatures[setting_label(result.metric, result.explainer)] = result.signature
     files: list[Path] = []
+    spent = sum((result.spent for result in results), Spent())
+    time = ("time", f"{spent.seconds:,.0f} s of scoring in this run, {counted(spent.n_texts, 'text')}")
     if results or analysis.tables():
         files = write_analysis(
             analysis,
             folder.path,
             folder.begin,
             examples=choose_examples(results, plan) if results else (),
-            facts=sorted(signatures.items()),
+            facts=[*facts, time, *sorted(signatures.items())],
             every_figure=every_figure,
         )
     if results:
@@ -157,11 +162,8 @@ def write_analysis(
     # Too long for a page: they are written as CSV alone.
     tables = [table for table in analysis.tables() if not table.data]
     today = datetime.datetime.now(tz=datetime.UTC).date()
-    facts = [*facts, ("date", today.isoformat())]
-    if len(analysis.table):
-        write_report(analysis, page, figures=shown, tables=tables, examples=examples, facts=facts)
-    else:
-        write_metrics_report(analysis, page, figures=shown, tables=tables)
+    facts = [*facts, ("command", command_line()), ("date", today.isoformat())]
+    write_report(analysis, page, figures=shown, tables=tables, examples=examples, facts=facts)
     return [*(file for _, file in shown), *further, page]
 
 

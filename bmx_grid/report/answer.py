@@ -50,14 +50,14 @@ def answer_text(given: Given, width: int) -> str:
     parts = ["\n".join(wrapped(sentence, width) for sentence in first)]
     unit = f"gain in {correlation_in_words(given.correlation)} over the metric alone"
     for question, rows in each_group(verdicts, "question"):
-        parts.append("\n".join(_table(_title(question, rows), unit, rows, width)))
+        parts.append("\n".join(_table(title_of_question(question, rows), unit, rows, width)))
     parts.append("\n".join(_legend(verdicts, width)))
     facts = [
         *of_boosts["not_judged"],
         *headline.without_correlation(given),
         *given.ask(metrics_and_people.unbeaten),
-        *_medians(given),
-        *_shifted(given),
+        *papers_numbers(given),
+        *shifted_in_words(given),
         *filter(None, [of_boosts["families"], of_boosts["unnamed"], of_boosts["next_steps"]]),
         *given.ask(marked_words.compute)["words_in_words"],
         *given.ask(marked_words.compute)["plausibility_in_words"],
@@ -74,12 +74,13 @@ def coloured(text: str) -> str:
     return FIRST_WORD.sub(lambda found: f"{COLOURS[found[0]]}{found[0]}{PLAIN}", text)
 
 
-def _title(question: str, rows: Any) -> str:
+def title_of_question(question: str, rows: Any) -> str:
     """What a question is about: on which data its boosts were chosen."""
-    chosen_on = named(list(dict.fromkeys(rows["chosen_on"])), separator=" or ")
+    chosen_on = list(dict.fromkeys(rows["chosen_on"]))
     if question == PUBLISHED:
-        return f"Boosts at the published point{chosen_on.removeprefix(PUBLISHED)}"
-    return f"Boosts chosen on {chosen_on}"
+        # On the data sets of the paper it is in-sample, on others not.
+        return f"Boosts at the published point{''.join(place.removeprefix(PUBLISHED) for place in chosen_on)}"
+    return f"Boosts chosen on {named(chosen_on, separator=' or ')}"
 
 
 def _table(title: str, unit: str, rows: Any, width: int) -> Iterator[str]:
@@ -167,7 +168,7 @@ def _legend(verdicts: Any, width: int) -> Iterator[str]:
         yield wrapped(f"{label:<{widest}}{GAP}{meaning}", width, " " * (widest + len(GAP)))
 
 
-def _medians(given: Given) -> Iterator[str]:
+def papers_numbers(given: Given) -> Iterator[str]:
     """The medians of the best points beside the paper's, and the ridge regression; nothing without a grid."""
     if not len(given.table):
         return
@@ -186,7 +187,7 @@ def _medians(given: Given) -> Iterator[str]:
         yield f"Ridge regression of the gains: intercept {number(fit['intercept'], '+.4f')}, R² {fit['r2']:.2f}."
 
 
-def _shifted(given: Given) -> Iterator[str]:
+def shifted_in_words(given: Given) -> Iterator[str]:
     """The explainers and metrics of which most segments are shifted."""
     settings = given.settings
     real = settings[~(settings["metric"].isin(CONTROLS) | settings["explainer"].isin(CONTROLS))]

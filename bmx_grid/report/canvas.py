@@ -170,6 +170,11 @@ def correlation_of(analysis: Analysis) -> str:
     return correlation_in_words(analysis.correlation)
 
 
+def name_of_fixed(analysis: Analysis) -> str:
+    """What the point is called at which the settings of an explainer are evaluated (`at_points`)."""
+    return "published point" if analysis.fixed else "median point"
+
+
 def undefined_in_words(count: int, thing: str) -> str:
     """A sentence on what could not be drawn; empty where everything could."""
     if count == 0:

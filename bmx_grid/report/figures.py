@@ -31,7 +31,7 @@ from bmx_grid.core.wording import (
 )
 from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.boost_evidence import PUBLISHED
-from bmx_grid.evaluations.verdicts import HELPS
+from bmx_grid.evaluations.verdicts import HELPS, HURTS, TOO_LITTLE
 from bmx_grid.measures.correlation import NO_CHANGE
 from bmx_grid.report.canvas import (
     BLUE,
@@ -51,6 +51,7 @@ from bmx_grid.report.canvas import (
     empty,
     gain_axis,
     legend_above,
+    name_of_fixed,
     signed,
     thin_grid,
     undefined_in_words,
@@ -67,6 +68,7 @@ LENGTH_MARK = "length alone"
 REASSIGNED_MARK = "attributions of another segment"
 POOLED = "segment r"  # a column of the metrics alone, as is the next
 WITHIN_SOURCES = "PDP"
+BROKEN = (0, (1.5, 1))  # Matplotlib's (offset, (on, off))
 MARKS = {
     "gain": ("o", 4.5, BLUE),
     LENGTH_MARK: ("^", 3.8, ORANGE),
@@ -82,13 +84,14 @@ class Bar:
     """A row of a figure.
 
     names: the parts of its name, "" for none; gain: with its interval; filled: whether its mark is; marks: further
-    values, by kind (a key of MARKS).
+    values, by kind (a key of MARKS); verdict: what hurts and too little data are drawn otherwise, also without colour.
     """
 
     names: tuple[str, ...]
     gain: Estimate
     filled: bool
     marks: Mapping[str, float] = field(default_factory=dict)
+    verdict: str = ""
 
 
 def boosts(analysis: Analysis) -> Iterator[Drawing]:
@@ -117,13 +120,14 @@ def boosts(analysis: Analysis) -> Iterator[Drawing]:
         if REASSIGNED_MARK in placebos:
             marks[REASSIGNED_MARK] = row.reassigned_gain
         gain = Estimate(row.gain, row.gain_low, row.gain_high)
-        rows.append(Bar(names, gain, row.verdict == HELPS, marks))
-    n_helping = sum(row.filled for row in rows)
+        rows.append(Bar(names, gain, row.verdict in (HELPS, HURTS), marks, row.verdict))
+    n_helping = sum(row.verdict == HELPS for row in rows)
     n_boosts = counted(len(rows), "boost")
     correlation = correlation_of(analysis)
     caption = (
         f"{n_boosts}, each judged on segments it was not chosen on: {correlation}, "
-        f"boosted minus metric alone, with 95 % intervals. Filled: it helps, {n_helping} of {len(rows)}. "
+        f"boosted minus metric alone, with 95 % intervals. Filled circle: it helps, {n_helping} of {len(rows)}; filled "
+        "diamond: it hurts; broken line: too little data. "
         f"Beside it the gain of {named(placebos)} on the same segments."
     )
     yield from _drawings(analysis, rows, "boosts", "What each boost gains", caption)
@@ -234,11 +238,14 @@ def _draw(rows: Sequence[Bar], axis: str, ceiling: float | None = None) -> Figur
         y = -place - 0.16
         # Matplotlib draws nothing for NaN: a gain without an interval has its mark alone.
         ends = [row.gain.low, row.gain.high]
-        axes.plot(ends, [y, y], color=BLUE, linewidth=1.4, solid_capstyle="butt", zorder=2)
+        dashes = BROKEN if row.verdict == TOO_LITTLE else "-"
+        axes.plot(ends, [y, y], color=BLUE, linewidth=1.4, linestyle=dashes, solid_capstyle="butt", zorder=2)
         values = {"gain": row.gain.value, **row.marks}
         for kind, value in values.items():
             marker, size, colour = MARKS[kind]
             is_gain = kind == "gain"
+            if is_gain and row.verdict == HURTS:
+                marker = "D"
             # Beside a ceiling the rows are correlations of metrics, not gains.
             entry = POOLED if is_gain and ceiling is not None else kind
             axes.plot(
@@ -299,7 +306,7 @@ def _caption(analysis: Analysis, row: int) -> str:
             ends = (setting.fixed_gain_low, setting.fixed_gain_high)
             interval = with_interval(setting.fixed_gain, *ends, minus=MINUS)
             gain = f", gain there {interval}, the vertical line"
-        sentences.append(f"Fixed point: {fixed}{gain}, {origin}.")
+        sentences.append(f"{name_of_fixed(analysis).capitalize()}: {fixed}{gain}, {origin}.")
     n_undefined = int(np.isnan(analysis.table.correlation[row]).sum())
     return " ".join(sentences) + undefined_in_words(n_undefined, "point")
 
@@ -385,7 +392,7 @@ def _draw_lines(axes: Axes, analysis: Analysis, row: int, setting: pd.Series) ->
             markeredgewidth=1.5,
             color=INK,
             zorder=9,
-            label="fixed (w, p)",
+            label=name_of_fixed(analysis),
         )
     if setting.gain > NO_CHANGE:
         axes.plot(

@@ -11,7 +11,7 @@ from bmx_grid.analysis.gains import at_points
 from bmx_grid.analysis.questions import Analysis
 from bmx_grid.core.wording import setting_in_words
 from bmx_grid.measures.correlation import NO_CHANGE
-from bmx_grid.report.canvas import INK, PAGE, canvas, correlation_of
+from bmx_grid.report.canvas import INK, PAGE, canvas, correlation_of, name_of_fixed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,7 +39,7 @@ def correlation_heatmap(analysis: Analysis, row: int) -> Figure:
     if setting.gain > NO_CHANGE:
         _mark(axes, table.p, table.w, setting.best_p, setting.best_w, marker="o", label="best (in-sample)")
     if math.isfinite(setting.fixed):
-        _mark(axes, table.p, table.w, setting.fixed_p, setting.fixed_w, marker="x", label="fixed (w, p)")
+        _mark(axes, table.p, table.w, setting.fixed_p, setting.fixed_w, marker="x", label=name_of_fixed(analysis))
     if axes.get_legend_handles_labels()[0]:
         figure.legend(loc="outside upper right", frameon=False, ncols=2, fontsize=7)
     return figure

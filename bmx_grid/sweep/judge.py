@@ -113,6 +113,11 @@ class SettingResult:
         return None if self._of_grid is None else self._of_grid.spec
 
     @property
+    def points(self) -> tuple[PointRow, ...]:
+        """The declared points, and the correlation at each."""
+        return () if self._of_grid is None else self._of_grid.points
+
+    @property
     def published(self) -> PointRow:
         """The grid point at which the published point is evaluated, and the correlation there."""
         return NO_POINT if self._of_grid is None else self._of_grid.published

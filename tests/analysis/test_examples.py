@@ -1,4 +1,4 @@
-"""Examples are the segments that move most, in the setting that gains most; ranks are SciPy's."""
+"""Examples are the segments that move best, worst and typically, of settings that gain most; ranks are SciPy's."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import dataclasses
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 from scipy.stats import rankdata
 from some_settings import finished
 
@@ -18,8 +19,11 @@ from bmx_grid.words.tags import WordTags
 GRID = GridEvaluation(p=PowerRange(-2, 2, 0.5), w=(0.0, 0.5, 1.0), fixed={"erasure": Point(w=0.5, p=1.0)})
 
 
-def planned(name: str, setting, gain: float, fixed_gain: float = float("nan"), explainer: str = "erasure"):
-    """A result and the planned setting behind it, with what `choose_examples` reads of them."""
+def planned(name: str, setting, gain: float, explainer: str = "erasure", **gains: float):
+    """A result and the planned setting behind it, with what `choose_examples` reads of them.
+
+    gains: those at declared points, which are all at w 0.5, p 1.
+    """
     result_of_grid = GRID.surface(setting)
     names = ("toy", "de-en", name, explainer)
     result = SimpleNamespace(
@@ -27,7 +31,7 @@ def planned(name: str, setting, gain: float, fixed_gain: float = float("nan"), e
         explainer=explainer,
         gain=gain,
         spec=GRID.spec,
-        published=SimpleNamespace(w=0.5, p=1.0, gain=fixed_gain),
+        points=[SimpleNamespace(point=point, w=0.5, p=1.0, gain=gains[point]) for point in gains],
         grid=dataclasses.replace(result_of_grid.grid, best_w=0.0, best_p=-1.0),
     )
     return result, SimpleNamespace(names=names, segments=setting.segments, load=lambda: setting)
@@ -38,39 +42,58 @@ def chosen(*pairs):
     return choose_examples([result for result, _ in pairs], plan)
 
 
-def test_the_segments_that_rise_and_fall_most_are_chosen():
+def test_the_best_the_worst_and_the_typical_move_are_chosen():
     human = np.where(np.arange(30) == 7, np.nan, np.random.default_rng(1).normal(size=30))
     setting = finished(human=human)
-    up, down = chosen(planned("m", setting, 0.1, fixed_gain=0.1))
+    examples = chosen(planned("m", setting, 0.1, published=0.1))
     used = np.flatnonzero(np.isfinite(human))
     boosted = GRID.points(GRID.surface(setting))["published"]
     scores = {"metric": setting.scores.base_scores[used], "boosted": boosted[used], "human": human[used]}
     ranks = {name: rankdata(-values) for name, values in scores.items()}
-    rise = ranks["metric"] - ranks["boosted"]
-    assert (up.n, up.w, up.p, up.names) == (29, 0.5, 1.0, ("toy", "de-en", "m", "erasure"))
-    for example, place in ((up, np.argmax(rise)), (down, np.argmin(rise))):
+    before = abs(ranks["metric"] - ranks["human"])
+    approach = before - abs(ranks["boosted"] - ranks["human"])
+    moves = {}
+    for example in examples:
+        (place,) = np.flatnonzero(scores["metric"] == example.metric.score)
         assert example.segment == setting.segments.segments[int(used[place])].id
+        moves[example.kind] = approach[place]
+        assert (example.n, example.w, example.p, example.names) == (29, 0.5, 1.0, ("toy", "de-en", "m", "erasure"))
         for name in scores:
             assert getattr(example, name) == (scores[name][place], ranks[name][place])
-    assert rise.max() > 0 > rise.min()
-    assert [side.role for side in up.sides] == ["source", "hypothesis"]
-    assert all(len(side.words) == len(side.attributions) == len(side.marked) for side in up.sides)
+        assert [side.role for side in example.sides] == ["source", "hypothesis"]
+        assert all(len(side.words) == len(side.attributions) == len(side.marked) for side in example.sides)
+    # Of 29 moves the median is one of them.
+    assert moves == {"best move": approach.max(), "worst move": approach.min(), "typical": np.median(approach)}
+    assert approach.max() > 0 > approach.min()
 
 
-def test_the_setting_with_the_largest_gain_stands_for_its_explainer_and_controls_for_none():
+@pytest.mark.parametrize(
+    ("gains", "expected"),
+    [
+        pytest.param({"published": 0.1, "elsewhere": 0.2}, (0.5, 1.0), id="chosen elsewhere"),
+        pytest.param({"published": 0.1}, (0.5, 1.0), id="published"),
+        pytest.param({"published": float("nan")}, (0.0, -1.0), id="undefined at the published point: the best"),
+    ],
+)
+def test_the_boost_is_the_judged_one_else_the_published_one_else_the_best(gains, expected):
+    examples = chosen(planned("m", finished(), 0.1, **gains))
+    assert {(example.w, example.p) for example in examples} == {expected}
+
+
+def test_settings_with_large_gains_come_first_and_controls_not_at_all(monkeypatch):
+    monkeypatch.setattr("bmx_grid.analysis.examples.MOST_SETTINGS", 3)
     setting = finished()
     examples = chosen(
         planned("low", setting, 0.1),
         planned("high", setting, 0.3),
         planned("next", setting, 0.2),
         planned("undefined", setting, float("nan")),
-        planned("best point", setting, 0.9, fixed_gain=0.1),
+        planned("judged", setting, 0.9, elsewhere=0.25),
         planned("random", setting, 0.9),
         planned("control", setting, 0.9, explainer="random"),
         planned("other", setting, 0.05, explainer="lime"),
     )
-    assert [example.names[2:] for example in examples] == [("high", "erasure")] * 2 + [("other", "lime")] * 2
-    assert {(example.w, example.p) for example in examples} == {(0.0, -1.0)}, "without a fixed point the best one"
+    assert list(dict.fromkeys(example.names[2] for example in examples)) == ["high", "judged", "next"]
 
 
 def test_nothing_that_moves_or_is_rated_is_no_example():

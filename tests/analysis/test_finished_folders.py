@@ -3,6 +3,7 @@
 What is right are the files and the analysis of the sweep itself, as it ran in this process.
 """
 
+import html
 import re
 import sys
 from pathlib import Path
@@ -134,7 +135,7 @@ def test_the_figure_of_a_setting_marks_the_published_point(sweep):
     run, _ = sweep(*OPTIONS["published points, which are not the medians"])
     row = run.settings.set_index("explainer").query("language_pair == 'de-en'").loc["erasure"]
     whole = run.plot("de-en", explainer="erasure").axes[0]
-    (mark,) = [line for line in whole.lines if line.get_label() == "fixed (w, p)"]
+    (mark,) = [line for line in whole.lines if line.get_label() == "published point"]
     assert (mark.get_xdata()[0], mark.get_ydata()[0]) == (row.fixed_p, row.fixed)
     assert row.fixed_p in (-0.5, 0.0), "the published -0.3, at the nearest point of the grid"
 
@@ -287,7 +288,9 @@ def test_verdicts_are_in_terminal_page_and_folder(evaluations, tmp_path, monkeyp
     screen = capsys.readouterr().out
     assert line.search(screen) and "gain in Kendall's τ over the metric alone" in " ".join(screen.split())
     page = (tmp_path / "out" / "report.html").read_text()
-    assert f"<strong>Erasure on chrF: </strong> {verdict.verdict}, " in page
+    row = re.search(r'<table id="verdicts" .*?<tbody>.*?<tr>(.*?)</tr>', page, flags=re.DOTALL)[1]
+    assert [text in row for text in ("chrF", "Erasure", f"</span> {verdict.verdict}</b>")] == [True] * 3
+    assert "Kendall's τ: baseline → boosted" in html.unescape(page)
     assert line.search(run.summary())
     assert main(["out"]) == 0
     assert line.search(capsys.readouterr().out)

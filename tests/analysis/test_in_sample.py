@@ -84,6 +84,6 @@ def test_the_page_and_the_figure_say_so(judged, tmp_path):
     write_report(judged, tmp_path / "report.html", figures=[], tables=judged.tables())
     page = re.sub(r"\s+", " ", (tmp_path / "report.html").read_text(encoding="utf-8"))
     assert SENTENCE in page.replace("−", "-")
-    assert "At the fixed points (grid.fixed) (in-sample on wmt17)" in page
+    assert "Boosts at the published point (in-sample on wmt17)" in page
     (figure,) = declared_gains(judged)
     assert SENTENCE in figure.caption

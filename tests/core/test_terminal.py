@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bmx_grid.core import terminal as module
-from bmx_grid.core.terminal import BYTES, CLEAR, LINE_EVERY_S, Progress, command, say, working
+from bmx_grid.core.terminal import BYTES, CLEAR, LINE_EVERY_S, Progress, command, command_line, say, working
 
 
 class Terminal(io.StringIO):
@@ -130,3 +130,17 @@ def test_a_full_disk_behind_the_output_is_one_sentence(write, status, message, m
         monkeypatch.setattr(sys, "stdout", full)
         assert command(work) == status
         assert capsys.readouterr().err == message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        pytest.param(["/x/bmx_grid/__main__.py", "metric=[a,b]"], "python -m bmx_grid 'metric=[a,b]'", id="a module"),
+        pytest.param(["/bin/bmx-grid", "run", "limit=5"], "bmx-grid run limit=5", id="a command"),
+        pytest.param(["/bin/bmx-grid", "tracking.password=x"], "bmx-grid 'tracking.password=***'", id="a secret"),
+        pytest.param(["/lib/ipykernel_launcher.py", "-f", "k"], "ipykernel_launcher.py", id="a notebook"),
+    ],
+)
+def test_the_command_that_runs_can_be_pasted_and_shows_no_secret(arguments, line, monkeypatch):
+    monkeypatch.setattr(sys, "argv", arguments)
+    assert command_line() == line

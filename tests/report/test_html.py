@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
-from some_frames import verdicts
+from some_frames import frames, verdicts
 from some_results import GRID, make_result
 from some_tables import P, W, flat, peaked, random_surfaces, table
 
@@ -19,7 +19,7 @@ from bmx_grid.analysis import headline
 from bmx_grid.analysis.base import Cell, SettingKey, Table
 from bmx_grid.analysis.examples import Example, ExampleSide, RankedScore
 from bmx_grid.analysis.finished import AnalysisOptions
-from bmx_grid.analysis.gains import at_points
+from bmx_grid.analysis.finished import facts_of as facts_of_config
 from bmx_grid.analysis.questions import Analysis, analyse_table
 from bmx_grid.datasets.tabular import Sample
 from bmx_grid.evaluations.grid_surface import GridEvaluation
@@ -28,7 +28,8 @@ from bmx_grid.measures.grid import Point, PowerRange
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.report.analysis_files import analyse_sweep, page_figures, write_analysis
 from bmx_grid.report.canvas import Drawing, save
-from bmx_grid.report.html import LEVELS, NO_GAIN_HERE, heat_maps, write_metrics_report, write_report
+from bmx_grid.report.html import HERE, MOST_MAPS, write_report
+from bmx_grid.report.maps import MapScale, maps_of, packed, scale_of
 from bmx_grid.sweep.executors.local import Sequential
 from bmx_grid.sweep.folder import OutputFolder
 from bmx_grid.sweep.plan import make_plan
@@ -43,7 +44,7 @@ VOID = {"meta", "link", "input", "img", "br", "hr"}
 class Page(HTMLParser):
     """What a browser would make of a page: tags in order, texts by the tag around them, and tags left open.
 
-    visible: the words that are shown when it is opened; open_tables: how many tables.
+    visible: the words that are shown without a click or a script; open_tables: how many tables.
     """
 
     def __init__(self, text):
@@ -55,7 +56,9 @@ class Page(HTMLParser):
 
     @property
     def folded(self):
-        return not {"head", "template", "script", "style", "noscript"}.isdisjoint(self.open)
+        if "details" in self.open:
+            return self.open[-1] != "summary"
+        return not {"head", "script", "style"}.isdisjoint(self.open)
 
     def handle_starttag(self, tag, attributes):
         self.tags.append((tag, dict(attributes)))
@@ -103,7 +106,7 @@ def example(words=("a", "b"), names=("d", "de-en", "m", "lime"), segment="7"):
         ExampleSide("hypothesis", (), np.empty(0), ()),
     )
     scores = {"metric": RankedScore(0.5, 3.0), "boosted": RankedScore(0.25, 2.0), "human": RankedScore(70.0, 2.0)}
-    return Example(segment, names, 0.4, -1.4, 9, sides, **scores)
+    return Example("best move", segment, names, 0.4, -1.4, 9, sides, **scores)
 
 
 def with_verdicts(n=12):
@@ -122,63 +125,108 @@ def test_a_page_needs_no_network_and_no_other_file(tmp_path):
 
 
 @pytest.mark.parametrize("n", [pytest.param(1, id="a metric"), pytest.param(60, id="many metrics")])
-def test_the_answer_stands_first_and_all_else_is_folded_and_written_once(tmp_path, n, blank_figures):
+def test_the_answer_stands_first_and_everything_is_in_the_document_once(tmp_path, n, blank_figures):
     analysis = with_verdicts(n)
-    files = write_analysis(analysis, tmp_path, list, every_figure=n == 1)
+    facts = facts_of_config({"name": "a sweep", "limit": 1000, "seed": 0})
+    files = write_analysis(analysis, tmp_path, list, facts=facts, every_figure=n == 1)
     assert len(set(files)) == len(files) and all(path.is_file() for path in files)
     page = read(tmp_path)
-    assert len(page.visible) <= 900 and page.open_tables == 0
-    leads, shown = headline.answer(analysis), " ".join(page.visible)
-    for line in [leads[0], *leads[n:]]:  # with what the verdicts mean, and what to do next
+    lead, *_ = [text for tag, text in page.texts if tag == "p"]
+    assert lead == "No gain is shown." and page.visible[:2] == ["a", "sweep"]
+    assert f"{2 * n} no gain shown" in " ".join(page.visible), "how many verdicts"
+    shown = " ".join(page.visible)
+    for line in headline.answer(analysis)[n:]:  # what the verdicts mean, and what to do next
         assert " ".join(line.replace(" -", " −").replace("[-", "[−").split()) in shown
-    order = ["answer", "figure-boosts", "verdicts", "settings", "tables", "what-was-run"]
+    order = ["answer", "verdicts", "maps", "numbers", "details", "of-table-settings", "how-to-read", "what-was-run"]
     assert sorted(order, key=page.ids.index) == order
-    assert not {"counts", "table-overview"} & set(page.ids), "no second answer beside verdicts"
+    assert page.open_tables == 1, "that of the verdicts"
+    assert "table-overview" not in page.ids, "no second answer beside verdicts"
     assert len(set(page.ids)) == len(page.ids)
-    assert ("more-answers" in page.ids) == (n > 12)
+    assert not page.having("template"), "browsers search and print what is in the document"
     assert len(page.having("img")) == len(page_figures(analysis)) and all(image["alt"] for image in page.having("img"))
-    tables = {f"table-{shown.stem}" for shown in analysis.tables()} | {"table-verdicts-beside"}
+    tables = {f"table-{shown.stem}" for shown in analysis.tables()}
     assert {name for name in page.ids if name.startswith("table-")} == tables
-    terms, facts = ([text for tag, text in page.texts if tag == kind] for kind in ("dt", "dd"))
-    stated = dict(zip(terms, facts, strict=True))
-    assert stated["date"] == datetime.datetime.now(tz=datetime.UTC).date().isoformat()
-    assert "Python" in stated["versions"]
-    assert stated["signature of the table"].startswith("table:")
+    facts = facts_of(page)
+    assert facts["limit"] == "the first 1,000 segment ids of each language pair"
+    assert facts["date"] == datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+    assert "Python" in facts["versions"]
+    assert facts["signature of the table"].startswith("table:")
     assert "table:" not in page.told("p")
 
 
-def test_verdicts_stand_in_tables_that_fit_a_page_each_with_its_kind_of_point(tmp_path):
+def facts_of(page):
+    terms, facts = ([text for tag, text in page.texts if tag == kind] for kind in ("dt", "dd"))
+    return dict(zip(terms, facts, strict=True))
+
+
+def rows_of(page, name):
+    """The words of the rows of a table, header first; what is below another word is behind a |."""
+    (table_text,) = re.findall(rf'<table id="{name}".*?</table>', page.text, flags=re.DOTALL)
+    rows = []
+    for row in re.findall("<tr>(.*?)</tr>", table_text, flags=re.DOTALL):
+        cells = re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, flags=re.DOTALL)
+        rows.append([re.sub(r"<[^>]+>", "", cell.replace("<small>", "|")).strip() for cell in cells])
+    return rows
+
+
+def test_a_row_of_a_verdict_has_what_a_reader_asks(tmp_path):
+    surfaces = {("d", "a", f"m{number}", "lime"): peaked(0.5) for number in range(4)}
+    numbers = {"baseline": 0.5, "partial_r": 0.25, "length_gain": -0.0004, "p_gain_holm": 0.0123, "pairs": 1}
+    helping = {"metric": "m0", "verdict": "helps", "gain": (0.049, 0.036, 0.061), **numbers}
+    kept = {"metric": "m1", "gain": (0.0, 0.0, 0.0), "verdict": "no gain shown", "n": 40}
+    doubted = {"metric": "m2", "gain": (0.008, 0.001, 0.014), "verdict": "no gain shown", "p_gain_holm": 0.056}
+    rows = (helping, {**doubted, "reassigned_gain": 0.002}, kept)
+    page = written(tmp_path, analyse_table(table(surfaces), frames={"verdicts": verdicts(*rows)}))
+    head, first, second, third = rows_of(page, "verdicts")
+    assert head[:4] == ["metric, explainer", "verdict", "correlation: baseline → boosted", "gain [95 % interval]"]
+    assert "reassigned attributions" in head and "segments" in head, "as rows differ in them"
+    assert first[:4] == ["m0|LIME · d", "▲ helps", "0.500 → 0.549|", "+0.049|[+0.036, +0.061]"]
+    assert first[5:] == ["0.000", "n/a", "+0.250", "0.012", "1,500"]
+    assert second[3] == "+0.008*|[+0.001, +0.014]" and second[6] == "+0.002"
+    assert third[3] == "not boosted|w = 1 was chosen"
+    (drawn, *_) = [svg["aria-label"] for svg in page.having("svg") if "bar" in svg.get("class", "")]
+    assert drawn == "gain +0.049, from +0.036 to +0.061; length alone 0.000"
+
+
+def test_each_question_has_its_table_of_verdicts(tmp_path):
     surfaces = {("d", "a", f"m{number}", "lime"): peaked(0.5) for number in range(2)}
     rows = [{"metric": f"m{number}", "point": point} for number in range(2) for point in ("elsewhere", "published")]
     page = written(tmp_path, analyse_table(table(surfaces), frames={"verdicts": verdicts(*rows)}))
-    shown = {
-        name: re.search(rf'<table id="{name}">.*?</table>', page.text, flags=re.DOTALL)[0]
-        for name in page.ids
-        if name.startswith("table-verdicts")
-    }
-    assert list(shown) == ["table-verdicts", "table-verdicts-2", "table-verdicts-beside"]
-    assert [text.count("<tr>") for text in shown.values()] == [1 + 2, 1 + 2, 1 + 4]
-    assert [text.count('<th scope="col"') for text in shown.values()][:2] == [11, 11]
-    assert "over the metrics" not in page.told("th"), "a column without a number in any row"
-    titles = page.told("h3")
-    assert titles.index("Chosen on other language pairs") < titles.index("At the fixed points (grid.fixed)")
+    assert [name for name in page.ids if name.startswith("verdicts")] == ["verdicts", "verdicts-published"]
+    assert [len(rows_of(page, name)) for name in ("verdicts", "verdicts-published")] == [1 + 2, 1 + 2]
+    titles = [text for tag, text in page.texts if tag == "h2"]
+    assert titles[:2] == ["Boosts chosen on other language pairs", "Boosts at the published point"]
+
+
+def test_a_column_with_one_value_is_said_once_above_the_table(tmp_path):
+    rows = tuple((Cell(name), Cell("wmt"), Cell(value)) for name, value in (("a", 0.5), ("b", -0.25)))
+    single = ((Cell("a"), Cell("wmt"), Cell(0.5)),)
+    header = ("metric", "data set", "r")
+    tables = [Table("two", "Two", header, (rows,), ()), Table("one", "One", header, (single,), ())]
+    page = written(tmp_path, tables=tables)
+    assert rows_of(page, "table-two") == [["metric", "r"], ["a", "0.5"], ["b", "−0.25"]]
+    assert "All rows: data set wmt." in re.sub(r"\s+", " ", page.told("p"))
+    assert rows_of(page, "table-one") == [list(header), ["a", "wmt", "0.5"]]
 
 
 def test_counts_are_shown_where_nothing_was_judged(tmp_path):
-    order = ["answer", "counts", "table-overview", "settings", "tables", "what-was-run"]
-    ids = written(tmp_path).ids
-    assert sorted(order, key=ids.index) == order
+    page = written(tmp_path)
+    order = ["answer", "table-overview", "maps", "of-table-settings", "what-was-run"]
+    assert sorted(order, key=page.ids.index) == order
+    assert page.open_tables == 1 and "No boost was judged" in " ".join(page.visible)
 
 
 def test_a_page_of_metrics_opens_few_tables(tmp_path):
     rows = (((Cell("de-en"), Cell(-0.5)),),)
     tables = [Table(f"t{name}", f"T {name}", ("pair", "r"), rows, (), brief=True) for name in "abcd"]
-    frame = pd.DataFrame({"dataset": ["toy"] * 2, "metric": ["chrf", "bleu"], "explainer": "none"})
-    write_metrics_report(Analysis({"correlations": frame}), tmp_path / "report.html", tables=tables)
+    frame = pd.DataFrame({"dataset": ["toy"] * 2, "metric": ["chrf", "bleu"], "explainer": "none"}).assign(
+        language_pair="de-en"
+    )
+    write_report(Analysis({"correlations": frame}), tmp_path / "report.html", figures=[], tables=tables)
     page = read(tmp_path)
     assert (page.open_tables, len(page.having("table"))) == (3, 4)
-    assert {"Metrics", "−0.5"} <= set(page.visible)
-    assert "2 metrics on toy, without an explainer." in page.told("p")
+    assert "−0.5" in page.visible
+    assert "toy · 1 language pair · 2 metrics · without an explainer" in page.told("p")
 
 
 @pytest.mark.parametrize(
@@ -205,60 +253,128 @@ def test_a_page_of_hostile_names_with_its_figures_runs_nothing(tmp_path):
     drawn = [(drawing, save(drawing, tmp_path / "out")) for drawing in page_figures(analysis)]
     page = written(tmp_path / "out", analysis, figures=drawn)
     assert len(page.having("script")) == 2
-    assert {tuple(setting["names"]) for setting in page.grids["settings"]} == set(map(tuple, names))
+    assert [text for tag, text in page.texts if tag == "strong" and HOSTILE in text], "the name of a heat map"
     assert not [name for _, attributes in page.tags for name in attributes if name.startswith("on")]
     assert len(page.having("img")) == len(drawn) == 1
     assert not [path for path in tmp_path.iterdir() if path.name != "out"]
 
 
 def decoded(grids, place):
-    """The gains of a setting as the page decodes them: float64[P, W], w = 1 is 0."""
-    setting = grids["settings"][place]
-    low, high = np.frombuffer(zlib.decompress(base64.b64decode(setting["gains"])), dtype=np.uint8).reshape(2, -1)
-    changes = (low + 256 * high.astype(np.int64)).reshape(-1, len(grids["p"]))
-    counts = (np.cumsum(changes, axis=1) % 65536).astype(np.uint16).view(np.int16).T
-    gains = np.zeros((len(grids["p"]), len(grids["w"])))
-    gains[:, np.array(grids["w"]) != 1] = np.where(counts == NO_GAIN_HERE, np.nan, counts * setting["step"])
-    return gains
+    """The gains of a setting as the page decodes them: float64[P, W]."""
+    _, gains_text = grids["settings"][place]
+    gains = np.frombuffer(zlib.decompress(base64.b64decode(gains_text)), dtype="<i2").reshape(len(grids["w"]), -1)
+    return np.where(gains == -32768, np.nan, gains / 10_000).T
 
 
-def test_the_heat_map_holds_every_gain_to_half_a_step():
+def test_the_page_holds_every_gain_to_four_decimals():
     holed = peaked(0.5)
     holed[3, 0] = np.nan
     analysis = analyse_table(table({**random_surfaces(1), ("d9", "a", "m1", "lime"): holed}))
-    grids = heat_maps(analysis)
-    best = analysis.ask(at_points)
-    assert (grids["p"], grids["w"]) == (P.tolist(), W.tolist())
-    for place, setting in enumerate(grids["settings"]):
-        gains = analysis.table.gains[place]
-        np.testing.assert_allclose(decoded(grids, place), gains, rtol=0, atol=setting["step"] / 2 + 1e-12)
-        assert setting["step"] <= np.nanmax(np.abs(gains)) / LEVELS + 1e-18
-        assert setting["best"] == best.loc[place, ["best_w", "best_p", "best"]].tolist()
+    grids = packed(analysis, scale_of(analysis))
+    assert [float(power.replace("−", "-")) for power in grids["p"]] == P.tolist()
+    assert [float(weight) for weight in grids["w"]] == W.tolist()
+    for place, (baseline, _) in enumerate(grids["settings"]):
+        np.testing.assert_allclose(decoded(grids, place), analysis.table.gains[place], rtol=0, atol=0.5e-4 + 1e-12)
+        assert baseline == analysis.table.baseline[place]
 
 
-def test_infinite_powers_are_in_the_page_as_texts_that_scripts_read_as_numbers(tmp_path):
+def test_a_map_shows_the_nearest_power_of_each_column_and_stretches_those_around_0():
+    scale = MapScale(np.arange(-300, 300) / 10, W, 0.05)
+    assert scale.places[0] == 0 and scale.places[-1] == 1
+    # arsinh(29.9) and arsinh(-30) by hand: 4.0915 and -4.0948; 0 is in the middle, ±1 at .8814 of them.
+    zero, one = (scale.places[int(np.abs(scale.p - power).argmin())] for power in (0, 1))
+    assert zero == pytest.approx(4.0948 / 8.1863, abs=1e-4) and one == pytest.approx(
+        (4.0948 + 0.8814) / 8.1863, abs=1e-4
+    )
+    middles = (np.arange(len(scale.columns)) + 0.5) / len(scale.columns)
+    distances = np.abs(scale.places[:, None] - middles)
+    assert (distances[scale.columns, np.arange(len(middles))] == distances.min(axis=0)).all()
+    numbers = [text for _, text in scale.powers]
+    assert numbers == ["−30", "−10", "−3", "−1", "0", "1", "3", "10", "29.9"]
+
+
+@pytest.mark.parametrize(
+    ("powers", "shown"),
+    [
+        pytest.param([-np.inf, -1.0, 0.0, 1.0, np.inf], ["−inf", "−1", "0", "1", "inf"], id="infinite ones"),
+        pytest.param([2.0], ["2"], id="one"),
+        pytest.param([0.5, 0.75], ["0.5", "0.75"], id="none that is round"),
+    ],
+)
+def test_a_map_has_place_for_any_powers(powers, shown):
+    scale = MapScale(np.array(powers), W, 0.05)
+    assert [text for _, text in scale.powers] == shown
+    assert np.isfinite(scale.places).all() and set(scale.columns) == set(range(len(powers)))
+
+
+def test_infinite_powers_are_on_the_page(tmp_path):
     powers = np.array([-np.inf, *P[1:-1], np.inf])
     surface = flat()
     surface[0, 0] += 0.1
-    page = written(tmp_path, analyse_table(table({("d", "a", "m", "lime"): surface}, p=powers)))
-    assert (page.grids["p"][0], page.grids["p"][-1]) == ("-Infinity", "Infinity")
-    (setting,) = page.grids["settings"]
-    assert setting["best"][:2] == [0.0, "-Infinity"]
+    analysis = analyse_table(table({("d", "a", "m", "lime"): surface}, p=powers))
+    page = written(tmp_path, analysis)
+    assert (page.grids["p"][0], page.grids["p"][-1]) == ("−inf", "inf")
+    (shown,) = maps_of(analysis, scale_of(analysis))
+    # The lowest of three weights: its middle is at five sixths from the top.
+    assert dict(shown["marks"])["best"] == pytest.approx((0.0, 5 / 6))
 
 
-def test_points_of_the_heat_map_where_there_is_none():
+def test_marks_of_a_map_where_there_is_none():
     """Nothing boosts, nothing changes, nothing is defined, a control."""
     surfaces = (flat(0.5, 0.4), flat(0.5, 0.5), flat(0.5, np.nan), peaked(0.5))
     names = [("d", "a", metric, "lime") for metric in ("m0", "m1", "m2", "m3")]
     control = {("d", "a", "random", "lime"): peaked(0.5, gain=0.4)}
-    grids = heat_maps(analyse_table(table({**dict(zip(names, surfaces, strict=True)), **control})))
-    settings = grids["settings"]
-    assert [setting["best"] is None for setting in settings] == [True, False, True, False, False]
-    assert [setting["alone"] for setting in settings] == [True, False, True, False, False]
-    assert settings[-1]["fixed"] is None and settings[3]["fixed"] is not None, "controls have no fixed point"
+    analysis = analyse_table(table({**dict(zip(names, surfaces, strict=True)), **control}))
+    scale = scale_of(analysis)
+    maps = list(maps_of(analysis, scale))
+    assert [shown["name"] for shown in maps] == ["m0", "m1", "m2", "m3", "random"], "controls last"
+    marks = [{kind for kind, _ in shown["marks"]} for shown in maps]
+    assert ["best" in kinds for kinds in marks] == [False, True, False, True, True]
+    assert "published" not in marks[-1] and "published" in marks[3], "controls have no published point"
+    assert scale.limit == 0.05, "0.1 is gained; a control and larger gains do not count"
+    grids = packed(analysis, scale)
     assert not decoded(grids, 1).any()
-    assert np.isnan(decoded(grids, 2)[:, W != 1]).all() and settings[2]["baseline"] == 0.5
-    assert settings[grids["first"]]["names"][2] == "m3", "of those that are no controls"
+    assert np.isnan(decoded(grids, 2)[:, W != 1]).all()
+
+
+def test_the_point_chosen_elsewhere_is_marked():
+    names = ("d", "a", "m", "lime")
+    points = frames({names: 0.01}, w=0.5, p=1.0)["points"]
+    points = points[points["point"] == "elsewhere"]
+    analysis = analyse_table(table({names: peaked(0.5)}), frames={"points": points})
+    scale = scale_of(analysis)
+    (shown,) = maps_of(analysis, scale)
+    power = int(np.flatnonzero(P == 1.0)[0])
+    assert dict(shown["marks"])["elsewhere"] == (scale.places[power], 0.5)
+
+
+def test_maps_beyond_those_that_a_page_bears_are_folded(tmp_path):
+    surfaces = {("d", f"p{number}", "m", "lime"): peaked(0.5) for number in range(MOST_MAPS + 2)}
+    page = written(tmp_path, analyse_table(table(surfaces)))
+    maps = [figure for figure in page.having("figure") if figure.get("class") == "map"]
+    assert [int(figure["data-setting"]) for figure in maps] == list(range(MOST_MAPS + 2))
+    assert "2 more heat maps" in page.told("summary")
+
+
+def contrast(one, other):
+    """The contrast of two colours, as the guidelines for accessible content (WCAG 2.2, 1.4.3) define it."""
+    luminances = []
+    for colour in (one, other):
+        parts = np.array([int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)])
+        linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+        luminances.append(float(linear @ [0.2126, 0.7152, 0.0722]))
+    return (max(luminances) + 0.05) / (min(luminances) + 0.05)
+
+
+@pytest.mark.parametrize("mode", [0, 1], ids=["light", "dark"])
+def test_all_words_can_be_read(mode):
+    style = (HERE / "report.css").read_text(encoding="utf-8")
+    colours = dict(re.findall(r"--(\w+): (#\w{6})", re.findall(r":root \{(.*?)\}", style, flags=re.DOTALL)[mode]))
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    for words, ground in (("ink", "page"), ("quiet", "page"), ("ink", "head"), ("quiet", "head"), ("maybe", "page")):
+        assert contrast(colours[words], colours[ground]) >= 4.5, words
+    for badge in ("good", "bad"):  # the colour of the page on that of the verdict
+        assert contrast(colours["page"], colours[badge]) >= 4.5, badge
 
 
 def test_the_page_says_what_is_shown(tmp_path):
@@ -281,14 +397,13 @@ def test_the_page_says_what_is_shown(tmp_path):
 def test_figures_are_images_in_the_page_with_their_words(tmp_path):
     file = tmp_path / "a.svg"
     file.write_text("<svg><script>alert(1)</script></svg>")
-    drawing = Drawing("boosts", "A title", f"Gains <b>by</b> {HOSTILE}", lambda: None)
+    drawing = Drawing("a", "A title", f"Gains <b>by</b> {HOSTILE}", lambda: None)
     page = written(tmp_path, figures=[(drawing, file), (Drawing("b", "Other", "d", lambda: None), file)])
     images = page.having("img")
     assert [base64.b64decode(image["src"].partition(",")[2]) for image in images] == [file.read_bytes()] * 2
     assert images[0]["alt"] == f"A title. Gains <b>by</b> {HOSTILE}"
     assert f"Gains <b>by</b> {HOSTILE}" in page.told("figcaption")
     assert len(page.having("script")) == 2
-    assert page.ids.index("figure-boosts") < page.ids.index("figures") < page.ids.index("figure-b")
 
 
 def test_words_carry_their_sign_without_colour_their_strength_and_what_people_marked(tmp_path):
@@ -299,7 +414,8 @@ def test_words_carry_their_sign_without_colour_their_strength_and_what_people_ma
     assert [name for name, _ in spans if name.split()[0] == "token"] == ["token marked", "token", "token"]
     assert {("small", "✗ −1"), ("small", "−0.25"), ("small", "+0.5"), ("em", "no words")} <= set(page.texts)
     texts = " ".join(text for _, text in page.texts)
-    assert "Rises by 1 of 9 ranks" in texts and "nearer to its rank by human" in texts
+    assert "Best move: segment 7" in texts
+    assert "Boosted, 1 rank nearer to its rank by human score, of 9: metric 0.5 (rank 3)" in texts
 
 
 def analysed(results, folder, **fixed):
@@ -329,7 +445,7 @@ def test_a_sweep_is_analysed_at_its_declared_points(tmp_path, dataset, message):
     assert sentence.startswith("LIME at w 0.4, p -1.4, as published (") and message in sentence
     assert set(analysis.fixed) == {"lime"}
     page = read(tmp_path)
-    assert page.visible[page.visible.index("LIME") :][:5] == ["LIME", "at", "w", "0.4,", "p"]
+    assert rows_of(page, "table-overview")[1][:3] == ["LIME", "0.4", "−1.4"]
     assert "Pearson's r with human scores, segment by segment" in page.told("p")
 
 
@@ -345,5 +461,10 @@ def test_a_finished_sweep_is_shown_with_its_words_and_signatures(tmp_path, blank
     _, _, said = analyse_sweep(results, plan, AnalysisOptions(fixed), OutputFolder(tmp_path), tables=tables)
     assert said.startswith("Erasure at w 0, p 1, given")
     page = read(tmp_path)
-    assert len(page.having("article")) == 2
+    assert [text.partition(":")[0] for tag, text in page.texts if tag == "h3"][1:] == [
+        "Best move",
+        "Worst move",
+        "Typical",
+    ]
+    assert facts_of(page)["segments"] == "sample de-en 15"
     assert all(result.signature in page.told() for result in results)

@@ -118,7 +118,7 @@ def test_the_captions_of_settings_say_what_is_undefined_and_where_nothing_boosts
     drawing = setting_drawing(analysis, 2)
     assert "Best of all points: the metric alone." in drawing.caption and "best (in-sample)" not in words(drawing)
     alone = setting_drawing(analyse_table(table(surfaces), fixed={"lime": Point(p=0.5, w=1.0)}), 1)
-    assert "Fixed point: 0.5000 (metric alone), given" in alone.caption.replace("\xa0", " ")
+    assert "Published point: 0.5000 (metric alone), given" in alone.caption.replace("\xa0", " ")
 
 
 def test_gains_by_a_factor_have_a_mark_each_their_mean_and_its_interval():
@@ -232,6 +232,23 @@ def test_a_figure_of_boosts_has_their_gains_beside_placebos_and_only_those_that_
     assert [text.get_text() for text in legend.get_texts()] == ["gain", LENGTH_MARK, *of_placebos]
     assert (REASSIGNED_MARK in drawing.caption) == bool(of_placebos)
     assert "correlation, boosted minus metric alone" in drawing.caption and "it helps, 1 of 3" in drawing.caption
+
+
+def test_what_hurts_and_too_little_data_are_told_apart_without_colour():
+    kinds = {"helps": 0.05, "hurts": -0.05, "too little data": 0.02, "no gain shown": 0.01}
+    rows = [{"metric": "m1", "boost": name, "verdict": name, "gain": gain} for name, gain in kinds.items()]
+    surfaces = random_surfaces(0, datasets=("d1",), explainers=("lime",))
+    (drawing,) = boosts(analyse_table(table(surfaces), frames={"verdicts": verdicts(*rows)}))
+    (axes,) = drawn(drawing).axes
+    looks = {}
+    for line in axes.lines:
+        if line.get_marker() in ("o", "D"):
+            looks[line.get_xdata()[0]] = (line.get_marker(), line.get_markerfacecolor() == BLUE)
+    assert looks == {0.05: ("o", True), -0.05: ("D", True), 0.02: ("o", False), 0.01: ("o", False)}
+    broken = [
+        list(line.get_xdata()) for line in axes.lines if line.get_linewidth() == 1.4 and line.get_linestyle() == "--"
+    ]
+    assert broken == [[pytest.approx(0.01), pytest.approx(0.03)]]
 
 
 def test_the_interval_is_in_the_figure_of_a_setting():

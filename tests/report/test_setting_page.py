@@ -11,7 +11,8 @@ from matplotlib.image import imread
 from some_results import make_result, with_grid, without_point
 
 from bmx_grid.report import setting_page as page_of
-from bmx_grid.report.setting_page import DOWN, UNDEFINED, UP, setting_page
+from bmx_grid.report.maps import COLUMNS, DOWN, UNDEFINED, UP
+from bmx_grid.report.setting_page import setting_page
 
 
 @pytest.fixture(autouse=True)
@@ -21,24 +22,25 @@ def no_examples(monkeypatch):
 
 
 def pixels(page):
-    """uint8[W, P, 3] of the page's picture."""
+    """int[W, COLUMNS, 4] of the page's picture."""
     (text,) = re.findall(r"data:image/png;base64,([^\"]+)", page)
-    return np.rint(imread(io.BytesIO(base64.b64decode(text)))[..., :3] * 255).astype(int)
+    return np.rint(imread(io.BytesIO(base64.b64decode(text))) * 255).astype(int)
 
 
-def test_each_point_is_a_pixel_by_its_gain():
+def test_each_point_has_its_colour_by_its_gain():
     result = make_result()
     correlation = np.full_like(result.grid.correlation, 0.5)
-    correlation[0, 0], correlation[-1, 1], correlation[3, 0] = 0.7, 0.3, np.nan
-    result = with_grid(result, correlation=correlation)
+    correlation[0, 0], correlation[-1, 1], correlation[1, 0], correlation[-1, 0] = 0.7, 0.3, np.nan, 0.5025
+    result = with_grid(result, correlation=correlation, best=0.7, best_p=-3.0, best_w=0.0)
     page = setting_page(result, SimpleNamespace())
     shown = pixels(page)
-    assert shown.shape == (3, 60, 3)
-    # w = 0 is the lowest row, the smallest p on the left; the largest gain and loss have the full colour.
-    assert tuple(shown[2, 0]) == UP and tuple(shown[1, -1]) == DOWN and tuple(shown[2, 3]) == UNDEFINED
-    assert (shown[0] == 255).all(), "the metric alone gains nothing"
-    assert "full colour is 0.2000" in page and "Metric alone 0.5000" in page
-    assert "p from −3 (left) to 2.9, w from 0 (bottom) to 1" in page
+    assert shown.shape == (3, COLUMNS, 4)
+    # w = 0 is the lowest row, the smallest p on the left; gains from 0.05 on have the full colour.
+    assert tuple(shown[2, 0]) == (*UP, 255) and tuple(shown[1, -1]) == (*DOWN, 255)
+    assert (*UNDEFINED, 255) in set(map(tuple, shown[2, :6]))
+    assert tuple(shown[2, -1]) == (*UP, 13), "a twentieth of it is nearly transparent: 0.05 x 255"
+    assert (shown[0, :, 3] == 0).all(), "the metric alone gains nothing"
+    assert "baseline 0.500, best 0.700 (w 0, p −3)" in page and "+0.05" in page
 
 
 def test_names_are_escaped_and_nothing_is_loaded():
