@@ -1,0 +1,64 @@
+"""What errors metrics see, and which words they blame: accuracy by phenomenon."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from bmx_grid.analysis.base import Column, Given, Table, each_group, widened
+from bmx_grid.evaluations.base import BASE
+from bmx_grid.guests.contrastive.contrastive import ALL, ContrastiveRow
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_ROWS = 400
+MOST_BRIEF_ROWS = 24  # of a table that fits a screen
+FORM = ".3f"
+NOTES = (
+    "Accuracy: the share of pairs whose better output has the higher score; equal scores count as wrong. "
+    "In brackets: Wilson's 95 % interval, in which every cluster of segments counts once.",
+    "Gain: accuracy of the boosted scores above the metric alone, with a bootstrap of clusters. AUC: the probability "
+    "that a word that is marked as wrong has a lower attribution than another one of its output (0.5: chance).",
+)
+
+
+def compute(given: Given) -> dict[str, Any]:
+    """contrastive: the metric alone once, and every point of each metric and explainer; all pairs of outputs together
+    where there are several language pairs. Empty without the evaluation."""
+    rows = given.frame("contrastive", ContrastiveRow)
+    by = ["dataset", "metric", "explainer"]
+    # Of several language pairs those of all together; of one its own.
+    has_all = (rows["language_pair"] == ALL).groupby([rows[name] for name in by]).transform("any")
+    shown = rows[(rows["language_pair"] == ALL) | ~has_all]
+    return {"contrastive": shown.reset_index(drop=True), "contrastive_by_pair": rows.reset_index(drop=True)}
+
+
+def tables(result: Mapping[str, Any]) -> Iterator[Table]:
+    """Accuracy of metrics by phenomenon, side by side; then gains of points and AUC of explainers."""
+    rows: pd.DataFrame = result["contrastive"]
+    if rows.empty:
+        return
+    alone = rows[rows["point"] == BASE].drop_duplicates(["dataset", "metric", "phenomenon"])
+    for dataset, of_set in each_group(alone, "dataset"):
+        values = of_set.rename(columns={"accuracy": "value", "accuracy_low": "low", "accuracy_high": "high"})
+        wide = widened(values, ["phenomenon", "n_pairs"], "metric")
+        metrics = [_estimate(name) for name in sorted(set(of_set["metric"]))]
+        columns = ("phenomenon", *metrics, Column("n_pairs", "pairs"))
+        title = f"{dataset}: is the good translation scored above the one with an error"
+        brief = len(wide) <= MOST_BRIEF_ROWS
+        yield Table.of(f"contrastive_{dataset}", title, wide, columns, NOTES[:1], brief=brief)
+    boosted = rows[rows["gain"].notna() | ((rows["point"] == BASE) & rows["auc"].notna())]
+    if boosted.empty:
+        return
+    columns = (
+        *("dataset", "language_pair", "metric", "explainer", "phenomenon", "point"),
+        *map(_estimate, ("accuracy", "gain", "auc")),
+        Column("n_pairs", "pairs"),
+    )
+    title = "Boosts and explanations on contrastive pairs"
+    yield Table.of("contrastive_boosts", title, boosted, columns, NOTES, names=6, data=len(boosted) > MOST_ROWS)
+
+
+def _estimate(name: str) -> Column:
+    return Column(name, form=FORM, ends=(f"{name}_low", f"{name}_high"))
