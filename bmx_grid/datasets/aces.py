@@ -52,7 +52,7 @@ class Aces(DatasetReader):
         return [self.FILES[self.spans]]
 
     def published_at(self) -> str:
-        return ", from https://huggingface.co/datasets/nikitam/ACES"
+        return ", from the data set nikitam/ACES of the Hugging Face hub"
 
     def pairs(self, data_dir: Path) -> tuple[str, ...]:
         if self.language_pairs:
