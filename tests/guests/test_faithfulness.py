@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import pytest
+import some_frames
 from some_settings import finished, table_rows
 
 from bmx_grid.analysis.base import FACTORS, Given
@@ -229,5 +230,18 @@ def test_the_table_has_the_most_faithful_explainer_first():
     assert frame["explainer"].tolist() == ["a", "b"] and frame["faithfulness"].tolist() == pytest.approx([1.0, 0.2])
     assert len(by_setting.rows) == 6
     assert not list(faithful_explanations.figures(result)), "without gains there is nothing to compare"
+    # A sentence and a figure need gains: here those of verdicts, which fall as faithfulness rises.
+    falling = []
+    for explainer, of_pairs in shares.items():
+        for pair, share in zip(pairs, of_pairs, strict=True):
+            names = dict(zip(FACTORS, ("toy", pair, "m", explainer), strict=True))
+            falling.append({**names, "gain": -share, "pairs": 1})
+    verdicts = some_frames.verdicts(*falling)
+    with_gains = faithful_explanations.compute(Given({"faithfulness": pd.DataFrame(rows), "verdicts": verdicts}))
+    relation = with_gains["faithfulness_relation"]
+    assert (relation.n, relation.clusters, relation.rho) == (6, 3, pytest.approx(-1))
+    (figure,) = faithful_explanations.figures(with_gains)
+    assert figure.y_label == "held-out gain" and set(figure.points) == {"a", "b"}
+    assert "over 6 settings in 3 language pairs" in figure.caption
     nothing = faithful_explanations.compute(Given({}))
     assert not list(faithful_explanations.tables(nothing))

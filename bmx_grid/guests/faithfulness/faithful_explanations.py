@@ -1,8 +1,8 @@
 """Are explanations faithful to the metric, and do more faithful ones boost more?
 
 Measures of deletion and insertion by metric and explainer with intervals; over settings the rank correlation of the
-faithfulness and of the gain at the declared point. The numbers are those of faithfulness.parquet; without it nothing is
-said or shown.
+faithfulness and of the gain: of the first boost on segments that it was not chosen on, or, where no boost was judged,
+at the declared point. The numbers are those of faithfulness.parquet; without it nothing is said or shown.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from bmx_grid.analysis.base import (
 )
 from bmx_grid.analysis.marked_words import FORM_OF_RHO, Relation, relation
 from bmx_grid.analysis.points import declared
+from bmx_grid.analysis.verdict_rows import of_settings
 from bmx_grid.core.wording import counted, label, with_interval
 from bmx_grid.guests.faithfulness.faithfulness import MEASURES, FaithfulnessRow
 from bmx_grid.measures.resampling import cluster_mean
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 FORM = ".3f"
 SHARE = "faithfulness"  # the measure without a unit, by which metrics can be compared
 SHOWN = ("comprehensiveness", "random_removal", "sufficiency", SHARE)
+HELD_OUT = "held-out gain"
+AT_POINT = "gain at the declared point"
 MOST_SETTINGS = 400  # rows of a table that is read; more are written as CSV only
 NOTES = (
     "Comprehensiveness: the score that is lost as the words of the highest attributions are removed first, on average "
@@ -49,12 +52,13 @@ def compute(given: Given) -> dict[str, Any]:
     """How faithful explanations are.
 
     faithfulness: means over the language pairs of each metric and explainer, the highest faithfulness of a metric
-    first. faithfulness_by_setting: of each setting, with its gain at the declared point (NaN without a grid).
+    first. faithfulness_by_setting: of each setting, with its gain (NaN without one); faithfulness_gain: which gain.
     faithfulness_relation: that of faithfulness and gain over settings; None without a gain. faithfulness_in_words: a
     sentence. All empty without the evaluation.
     """
     rows = given.frame("faithfulness", FaithfulnessRow)
-    by_setting = _with_gains(given, widened(rows, [*FACTORS], "measure"))
+    kind, gains = _gains(given)
+    by_setting = widened(rows, [*FACTORS], "measure").merge(gains, on=[*FACTORS], how="left")
     found = None
     if by_setting["gain"].notna().any():
         # Metrics and explainers that know nothing show no more than that.
@@ -65,8 +69,9 @@ def compute(given: Given) -> dict[str, Any]:
     return {
         "faithfulness": _means(rows),
         "faithfulness_by_setting": by_setting,
+        "faithfulness_gain": kind,
         "faithfulness_relation": found,
-        "faithfulness_in_words": [] if found is None else [_in_words(found)],
+        "faithfulness_in_words": [] if found is None else [_in_words(found, kind)],
     }
 
 
@@ -94,12 +99,14 @@ def figures(result: Mapping[str, Any]) -> Iterator[Scatter]:
     points = {}
     for explainer, rows in each_group(result["faithfulness_by_setting"], "explainer", sort=True):
         points[label(explainer)] = (rows[SHARE].to_numpy(), rows["gain"].to_numpy())
+    kind = result["faithfulness_gain"]
     yield Scatter(
         stem="faithfulness_and_gain",
         title="Do more faithful explanations boost more",
-        caption=_in_words(found) + " A point is a setting; faithfulness is 0 of a random order.",
+        caption=_in_words(found, result["faithfulness_gain"])
+        + " A point is a setting; faithfulness is 0 of a random order.",
         x_label="faithfulness of the explanation",
-        y_label="gain at the declared point",
+        y_label=result["faithfulness_gain"],
         points=points,
     )
 
@@ -108,12 +115,14 @@ def _measure(name: str) -> Column:
     return Column(name, name.replace("_", " "), FORM, (f"{name}_low", f"{name}_high"))
 
 
-def _with_gains(given: Given, by_setting: pd.DataFrame) -> pd.DataFrame:
-    """The settings with their gain at the declared point."""
-    if not len(given.table):
-        return by_setting.assign(gain=math.nan)
-    gains = given.ask(declared)[[*FACTORS, "gain"]]
-    return by_setting.merge(gains, on=[*FACTORS], how="left")
+def _gains(given: Given) -> tuple[str, pd.DataFrame]:
+    """Which gains settings have, in words, and the gains."""
+    held_out = of_settings(given)
+    if len(held_out):
+        return HELD_OUT, held_out[[*FACTORS, "gain"]]
+    if len(given.table):
+        return AT_POINT, given.ask(declared)[[*FACTORS, "gain"]]
+    return AT_POINT, held_out[[*FACTORS, "gain"]]
 
 
 def _means(rows: pd.DataFrame) -> pd.DataFrame:
@@ -141,7 +150,7 @@ def _means(rows: pd.DataFrame) -> pd.DataFrame:
     return found.sort_values(["metric", SHARE], ascending=[True, False], kind="stable", ignore_index=True)
 
 
-def _in_words(found: Relation) -> str:
+def _in_words(found: Relation, kind: str) -> str:
     """Whether more faithful explanations boost more, in a sentence."""
     over = f"over {counted(found.n, 'setting')} in {counted(found.clusters, 'language pair')}"
     if not math.isfinite(found.rho):
@@ -152,4 +161,4 @@ def _in_words(found: Relation) -> str:
     elif found.high < 0:
         lead = "More faithful explanations boost less"
     rho = with_interval(found.rho, found.low, found.high, FORM_OF_RHO, without="(too few for an interval)")
-    return f"{lead}: Spearman's rho of faithfulness and gain at the declared point {over} is {rho}."
+    return f"{lead}: Spearman's rho of faithfulness and {kind} {over} is {rho}."
