@@ -103,10 +103,9 @@ def figures(result: Mapping[str, Any]) -> Iterator[Scatter]:
     yield Scatter(
         stem="faithfulness_and_gain",
         title="Do more faithful explanations boost more",
-        caption=_in_words(found, result["faithfulness_gain"])
-        + " A point is a setting; faithfulness is 0 of a random order.",
+        caption=_in_words(found, kind) + " A point is a setting; faithfulness is 0 of a random order.",
         x_label="faithfulness of the explanation",
-        y_label=result["faithfulness_gain"],
+        y_label=kind,
         points=points,
     )
 
