@@ -133,6 +133,26 @@ def test_one_metric_that_fails_leaves_the_others(swept):
     assert faithful == {"picky": False, "hash": True}
 
 
+def test_what_was_scored_before_a_failure_is_kept(swept):
+    """The fifth call of the metric, in the second phase, fails: the chunks before it are in the store."""
+    calls: list[int] = []
+
+    class Failing(HashMetric):
+        def score(self, items):
+            calls.append(len(items))
+            if len(calls) == 5:
+                raise ValueError("out of memory")
+            return super().score(items)
+
+    only_random = {"random": EXPLAINERS["random"]}
+    first, _, failed, n_before = swept({"failing": Failing()}, explainers=only_random)
+    assert len(failed) == 1 and 0 < n_before < first.n_further
+    second, _, failed, n_after = swept({"failing": Failing()}, explainers=only_random)
+    assert not failed and n_after == second.n_further > 0
+    # Texts that segments share are counted once where they are known.
+    assert n_before + n_after <= first.n_further
+
+
 def test_metrics_alone_and_failed_settings_want_nothing(swept):
     plan, results, failed, n_scored = swept({"chrf": Chrf()}, explainers={})
     assert plan.n_further == n_scored == 0 and not failed and len(results) == 1
