@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bmx_grid.api.compared import MOST_JUDGED, SHOWN_ESTIMATES, Grouping, Level
+from bmx_grid.api.compared import MOST_JUDGED, Grouping, Level
 from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.core.wording import counted
 from bmx_grid.evaluations.base import BASE, NOTHING, Finished
@@ -33,6 +33,7 @@ from bmx_grid.words.perturbation import ROLES, Role
 if TYPE_CHECKING:
     import pandas as pd
 
+VERDICT_ESTIMATES = ("gain", "partial_r")
 TEST_ESTIMATES = ("difference", "low", "high", "p", "n", "clusters")
 TEST_COLUMNS = (
     *("language_pair", "compared", "against", "grouping", "statistic"),
@@ -219,7 +220,7 @@ def verdicts_of_pairs(pairs: Pairs, comparisons: Sequence[Comparison], options: 
         evidence.append(_evidence(better, other, used, options))
     for row, verdict in zip(rows, judged(evidence), strict=True):
         row |= {"verdict": verdict.verdict, "because": verdict.because}
-        for name in SHOWN_ESTIMATES:
+        for name in VERDICT_ESTIMATES:
             estimate = getattr(verdict, name)
             row |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
     return pd.DataFrame(rows)

@@ -222,9 +222,7 @@ def _give(form: Format | None, folder: Path | None, tables: Sequence[Table], ana
         OutputFolder(folder).claim(table_file(table, place, ending) for table in tables)
         _say_written([write_table(table, place, ending) for table in tables])
     else:
-        write = FORMATS[form or "text"]
-        if form in (None, "text"):
-            write = partial(as_text, width=terminal_width())
+        write = partial(as_text, width=terminal_width()) if form is None else FORMATS[form]
         # Tables of data are too long to read.
         shown = [table for table in tables if form == "csv" or not table.data]
         print("\n".join(map(write, shown)), end="")

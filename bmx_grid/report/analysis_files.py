@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bmx_grid.analysis import headline, metrics_and_people
-from bmx_grid.analysis.base import FACTORS, NO_SETTINGS, SettingKey, Table
+from bmx_grid.analysis.base import FACTORS, NO_SETTINGS, SettingKey
 from bmx_grid.analysis.examples import Example, choose_examples
 from bmx_grid.analysis.factors import fit_rows
 from bmx_grid.analysis.finished import AnalysisOptions, Results
@@ -20,12 +20,12 @@ from bmx_grid.core.errors import DataError
 from bmx_grid.core.terminal import command_line
 from bmx_grid.core.wording import counted, setting_label
 from bmx_grid.evaluations.stored_tables import Tables
-from bmx_grid.report.answer import answer_text
+from bmx_grid.report.answer import MOST_ROWS, answer_text
 from bmx_grid.report.canvas import Drawing, figure_file, save
 from bmx_grid.report.figures import boosts, declared_gains, human_ceilings, setting_drawing
 from bmx_grid.report.html import write_report
 from bmx_grid.report.paper_figures import best_boxes, better_and_worse, gains_by, gains_of_all_points, ridge_bars
-from bmx_grid.report.table import as_text, sentences, terminal_width
+from bmx_grid.report.table import sentences, tables_as_text, terminal_width
 from bmx_grid.report.terminal_lines import MOST_ANSWERS
 from bmx_grid.sweep.folder import TABLES, OutputFolder
 from bmx_grid.sweep.judge import SettingResult, Spent
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 REPORT = "report.html"
 OF_ANALYSIS = ("selection", "ridge")  # tables of a sweep that its analysis writes
-MOST_LINES = 16  # of a table of metrics on a terminal
 
 
 # The files that show it, and what the terminal says; without an analysis, why there is none.
@@ -98,27 +97,12 @@ def said(analysis: Analysis) -> str:
     """The answer of a sweep in lines that fit the terminal, with the brief tables that the answer has no words for."""
     # Of the questions about a grid the answer is the summary; what other packages ask it does not know.
     questions = analysis.further_questions if len(analysis.table) else analysis.questions
-    tables = _brief_tables(analysis.tables_of(questions))
+    brief = [replace(table, notes=()) for table in analysis.tables_of(questions) if table.brief]
+    tables = tables_as_text(brief, terminal_width(), MOST_ROWS).strip()
     answer = answer_text(analysis, terminal_width())
-    if not answer:
-        # Of metrics alone the tables are the answer, and the lines remarks on it.
-        answer = sentences(headline.answer(analysis, MOST_ANSWERS))
-        return "\n".join(filter(None, ["\n\n".join(tables), answer]))
-    return "\n\n".join([answer, *tables])
-
-
-def _brief_tables(tables: Sequence[Table]) -> list[str]:
-    """The brief tables for a terminal, at most MOST_LINES of each."""
-    shown = []
-    for table in tables:
-        if table.brief:
-            text = as_text(replace(table, notes=()), terminal_width())
-            lines = text.rstrip().splitlines()
-            if len(lines) > MOST_LINES:
-                more = counted(len(lines) - MOST_LINES, "more line")
-                lines[MOST_LINES:] = [f"… {more} in {REPORT}"]
-            shown.append("\n".join(lines))
-    return shown
+    # Of metrics alone the tables are the answer, and the lines remarks on it.
+    parts = [answer, tables] if answer else [tables, sentences(headline.answer(analysis, MOST_ANSWERS))]
+    return "\n\n".join(filter(None, parts))
 
 
 def _write_tables(analysis: Analysis, folder: OutputFolder) -> list[Path]:
