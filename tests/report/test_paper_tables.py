@@ -118,7 +118,7 @@ def test_what_does_not_fit_goes_and_is_named(width, droppable, header, end):
     below = "\n".join(lines)
     assert below.endswith(f"note\n{end}" if end else "note")
     assert "(shared, pairs=48)" in " ".join(below.split()), "what all rows share is in the title"
-    assert max(map(width_of, lines)) <= max(width, len("columns:"))
+    assert max(map(width_of, lines)) <= max(width, len("pairs=48)"))
 
 
 def test_names_are_cut_where_dropping_columns_does_not_suffice():
