@@ -43,6 +43,7 @@ from bmx_grid.sweep.tables import (
     write_csv,
     write_parquet,
 )
+from bmx_grid.sweep.time_left import ScoredTexts, TimeLeft
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -249,13 +250,26 @@ def run_settings(sweep: Sweep) -> Ran:
     failed: list[NotRun] = []
     reasons = set[str]()
     n_settings = len(plan.everything)
-    scores = plan.n_texts_here > 0
+    time_left = TimeLeft(plan.texts_here)
+    n_texts = plan.n_texts_here
     with sweep.executor.kept() as executor:
-        with Progress(plan.n_texts_here) if scores else Progress(n_settings, "evaluating", "settings") as progress:
+        with (
+            Progress(n_texts, time_left=time_left.in_words)
+            if n_texts
+            else Progress(n_settings, "evaluating", "settings") as progress
+        ):
+
+            def scored(done: ScoredTexts) -> None:
+                time_left.scored(done)
+                progress.advance(done.n_texts)
+
+            def drop(metric: str, n_dropped: int) -> None:
+                time_left.dropped(metric, n_dropped)
+                progress.drop(n_dropped)
+
             how: Any = {"executor": executor, "stop_on_error": settings.on_error == "stop"}
-            drop = progress.drop if scores else lambda n_texts: None  # else settings are counted, all of which end
-            for result in run_plan(plan, sweep.evaluations, progress=progress.advance, drop=drop, **how):
-                if not scores:
+            for result in run_plan(plan, sweep.evaluations, progress=scored, drop=drop, **how):
+                if not n_texts:
                     progress.advance(1)
                 n_ended = len(ended) + len(failed) + 1
                 _say(sweep, setting_line(result, n_ended, n_settings, reasons), progress.say)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import platform
+import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -35,6 +38,7 @@ from bmx_grid.sweep.judge import (
     wherever_quicker,
 )
 from bmx_grid.sweep.settings import NotRun, Setting, SweepPlan
+from bmx_grid.sweep.time_left import ScoredTexts
 from bmx_grid.words.perturbation import Item
 from bmx_grid.words.segmentation import PairWords
 
@@ -49,13 +53,13 @@ def run_plan(
     *,
     executor: Executor,
     stop_on_error: bool,
-    progress: Callable[[int], None],
-    drop: Callable[[int], None] = lambda n_texts: None,
+    progress: Callable[[ScoredTexts], None],
+    drop: Callable[[str, int], None] = lambda metric, n_texts: None,
 ) -> Iterator[SettingResult | NotRun]:
     """Results of the plan's settings as they end: cached ones first, then the others as workers finish.
 
-    progress gets the number of texts of every chunk that ends, drop that of texts that are not scored as their setting
-    has failed (those of `SweepPlan.n_texts_here`). With stop_on_error nothing new is started after a
+    progress gets the texts of every chunk that ends, drop the metric and the number of texts that are not scored as
+    their setting has failed (those of `SweepPlan.texts_here`). With stop_on_error nothing new is started after a
     failure. Finished chunks are on disk even if this process is killed.
     """
     cached = [setting for setting in plan.everything if setting.cached]
@@ -75,8 +79,8 @@ def _scored(
     plan: SweepPlan,
     evaluations: Evaluations,
     executor: Executor,
-    progress: Callable[[int], None],
-    drop: Callable[[int], None],
+    progress: Callable[[ScoredTexts], None],
+    drop: Callable[[str, int], None],
 ) -> Generator[SettingResult | NotRun]:
     """The results of settings with texts to score, as workers finish."""
     settings = plan.everything
@@ -102,17 +106,17 @@ def _scored(
                     continue
                 spent[index] += done.spent
                 if done.error is not None:
-                    drop(_texts_in(waiting.pop(index)))
+                    drop(settings[index].metric_name, _texts_in(waiting.pop(index)))
                     yield failure(settings[index], str(done.error), done.error)
                     continue
                 _, n_texts = waiting[index].pop(done.number)
-                progress(n_texts)
+                progress(ScoredTexts(settings[index].metric_name, n_texts, done.spent.seconds, done.worker))
                 if not waiting[index]:
                     del waiting[index]
                     yield finish(settings[index], evaluations, spent[index])
         except WorkerLost as lost:
             if one_by_one:
-                drop(_texts_in(waiting.pop(first)))
+                drop(settings[first].metric_name, _texts_in(waiting.pop(first)))
                 yield failure(settings[first], str(lost))
             one_by_one = True
 
@@ -154,12 +158,13 @@ def _needs_device(*parts: Metric | Explainer | None) -> bool:
 class DoneChunk:
     """A chunk of a setting that a worker is done with.
 
-    error: what ends this setting alone; None where the explanations are stored.
+    worker: its name. error: what ends this setting alone; None where the explanations are stored.
     """
 
     index: int
     number: int
     spent: Spent
+    worker: str
     error: BmxError | None = None
 
 
@@ -212,6 +217,7 @@ def _work(
 ) -> DoneChunk:
     """One chunk, in a worker: explain, write, report."""
     start = time.perf_counter()
+    worker = f"{platform.node()} {os.getpid()} {threading.get_ident()}"
     try:
         with plain_warnings(), component_errors():
             before = truncated()
@@ -227,7 +233,7 @@ def _work(
         spent = Spent(time.perf_counter() - start)
         # Its texts are not needed any more: what is kept of each failed setting are the lines.
         clear_frames(None if error.__cause__ is None else error.__cause__.__traceback__)
-        return DoneChunk(index, number, spent, error)
+        return DoneChunk(index, number, spent, worker, error)
     unread = tuple(UNREAD_ANSWERS[n_unread:])
     spent = Spent(time.perf_counter() - start, n_scored, n_truncated, unread)
-    return DoneChunk(index, number, spent)
+    return DoneChunk(index, number, spent, worker)
