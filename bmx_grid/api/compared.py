@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from bmx_grid.analysis.base import Column, Table
 from bmx_grid.analysis.points import ALPHA
 from bmx_grid.api.kinds import PANDAS, FrameKind
-from bmx_grid.core.wording import P_VALUE, counted, named, number, visible
+from bmx_grid.core.wording import P_VALUE, counted, leads_in_words, named, number, visible
 from bmx_grid.datasets.column_roles import Roles
 from bmx_grid.datasets.segments import NO_PAIR
 from bmx_grid.evaluations.segment_level import PDP
@@ -223,11 +223,7 @@ class Compared:
         if self.alternative != "two-sided" or leads.empty or len(best) > 1:
             return self._significant()
         is_significant = leads["p_holm"] <= ALPHA
-        sentences = []
-        for words, rows in (("significant", leads[is_significant]), ("not significant", leads[~is_significant])):
-            if len(rows):
-                sentences.append(f"Its lead over {named(list(rows['against']))} is {words}.")
-        return " ".join(sentences)
+        return leads_in_words(dict(zip(leads["against"], is_significant.tolist(), strict=True)))
 
     def summary(self, width: int | None = None) -> str:
         """The conclusion, the metrics, best first, with intervals, and what their differences are worth."""

@@ -10,7 +10,7 @@ import math
 import re
 import shlex
 import unicodedata
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import PurePath
 
 UNDEFINED = "n/a"
@@ -117,6 +117,16 @@ def named(names: Sequence[str], most: int = 3, separator: str = ", ") -> str:
     shown = separator.join(names[:most])
     n_more = len(names) - most
     return f"{shown} and {n_more:,} more" if n_more > 0 else shown
+
+
+def leads_in_words(leads: Mapping[str, bool]) -> str:
+    """Over whom the lead of the best one is significant, and over whom not; leads: by name."""
+    sentences = []
+    for words, is_significant in (("significant", True), ("not significant", False)):
+        names = [name for name, value in leads.items() if value is is_significant]
+        if names:
+            sentences.append(f"Its lead over {named(names)} is {words}.")
+    return " ".join(sentences)
 
 
 def typeset(value: float | None, form: str = "g") -> str:

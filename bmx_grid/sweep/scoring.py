@@ -44,6 +44,7 @@ from bmx_grid.words.segmentation import PairWords
 
 FEW_SEGMENTS = 4  # segments of a setting that are scored again
 BATCH_TOLERANCE = 1e-3  # of the largest score: bfloat16 on a GPU differs by that much between batches
+LOADED: set[str] = set()  # signatures of the metrics that have scored in this process
 Chunks = dict[int, tuple[list[Item], int]]  # by number: segments that are scored together, and how many texts they need
 
 
@@ -110,7 +111,15 @@ def _scored(
                     yield failure(settings[index], str(done.error), done.error)
                     continue
                 _, n_texts = waiting[index].pop(done.number)
-                progress(ScoredTexts(settings[index].metric_name, n_texts, done.spent.seconds, done.worker))
+                progress(
+                    ScoredTexts(
+                        settings[index].metric_name,
+                        n_texts,
+                        done.spent.seconds - done.loading,
+                        done.loading,
+                        done.worker,
+                    )
+                )
                 if not waiting[index]:
                     del waiting[index]
                     yield finish(settings[index], evaluations, spent[index])
@@ -158,13 +167,15 @@ def _needs_device(*parts: Metric | Explainer | None) -> bool:
 class DoneChunk:
     """A chunk of a setting that a worker is done with.
 
-    worker: its name. error: what ends this setting alone; None where the explanations are stored.
+    worker: its name. loading: seconds until the metric had scored a first text in this process, among those it spent;
+    0 of later chunks. error: what ends this setting alone; None where the explanations are stored.
     """
 
     index: int
     number: int
     spent: Spent
     worker: str
+    loading: float = 0.0
     error: BmxError | None = None
 
 
@@ -218,8 +229,14 @@ def _work(
     """One chunk, in a worker: explain, write, report."""
     start = time.perf_counter()
     worker = f"{platform.node()} {os.getpid()} {threading.get_ident()}"
+    loading = 0.0
     try:
         with plain_warnings(), component_errors():
+            if metric.cost == "model" and not metric.leaves_traces and metric.signature not in LOADED:
+                # A model is loaded with its first text: only what comes after that tells how fast it is.
+                list(explain_items(metric, None, items[:1], seed, skip_refused=True, words=words))
+                LOADED.add(metric.signature)
+                loading = time.perf_counter() - start
             before = truncated()
             n_unread = len(UNREAD_ANSWERS)
             explained = explain_items(metric, explainer, items, seed, skip_refused=True, words=words)
@@ -233,7 +250,7 @@ def _work(
         spent = Spent(time.perf_counter() - start)
         # Its texts are not needed any more: what is kept of each failed setting are the lines.
         clear_frames(None if error.__cause__ is None else error.__cause__.__traceback__)
-        return DoneChunk(index, number, spent, worker, error)
+        return DoneChunk(index, number, spent, worker, loading, error)
     unread = tuple(UNREAD_ANSWERS[n_unread:])
     spent = Spent(time.perf_counter() - start, n_scored, n_truncated, unread)
-    return DoneChunk(index, number, spent, worker)
+    return DoneChunk(index, number, spent, worker, loading)

@@ -15,11 +15,12 @@ MOST_NAMED = 2  # metrics
 
 @dataclass(frozen=True)
 class ScoredTexts:
-    """Texts that a worker scored together, and how many seconds that took it."""
+    """Texts that a worker scored together, and how many seconds that took it; loading: seconds before the first one."""
 
     metric: str
     n_texts: int
     seconds: float
+    loading: float = 0.0
     worker: str = ""
 
 
@@ -36,10 +37,10 @@ class TimeLeft:
     texts: Mapping[str, int]
     clock: Callable[[], float] = time.monotonic
     _left: Counter[str] = field(init=False)
-    _speeds: dict[tuple[str, bool], _Speed] = field(default_factory=dict, init=False)
+    _speeds: dict[str, _Speed] = field(default_factory=dict, init=False)
     _start: float | None = field(default=None, init=False)
+    _loading: float = field(default=0.0, init=False)
     _ended: dict[str, float] = field(default_factory=dict, init=False)  # when each worker was last heard of
-    _loaded: set[tuple[str, str]] = field(default_factory=set, init=False)  # metric and worker
 
     def __post_init__(self) -> None:
         self._left = Counter(self.texts)
@@ -49,12 +50,10 @@ class TimeLeft:
         self._left[done.metric] -= done.n_texts
         now = self.clock()
         if self._start is None:
-            self._start = now - done.seconds
+            self._start = now - done.seconds - done.loading
         self._ended[done.worker] = now
-        # The first texts of a worker are slower, as it loads a model.
-        loads = (done.metric, done.worker) not in self._loaded
-        self._loaded.add((done.metric, done.worker))
-        speed = self._speeds.setdefault((done.metric, loads), _Speed())
+        self._loading += done.loading
+        speed = self._speeds.setdefault(done.metric, _Speed())
         speed.n_texts += done.n_texts
         speed.seconds += done.seconds
 
@@ -82,15 +81,16 @@ class TimeLeft:
         return f"over {interval(seconds)} left, {names}" if seconds else names
 
     def _per_text(self, metric: str) -> float | None:
-        """Seconds of a worker; those with which it loaded the metric count if there are no others."""
-        speed = self._speeds.get((metric, False)) or self._speeds.get((metric, True))
+        """Seconds of a worker."""
+        speed = self._speeds.get(metric)
         return None if speed is None else speed.seconds / speed.n_texts
 
     def _per_second_of_a_worker(self) -> float:
         """How long this run takes for a second of a worker: less with several workers, more with evaluations."""
         now = self.clock()
         # What a worker has not finished yet counts, too.
-        busy = sum(speed.seconds for speed in self._speeds.values()) + sum(now - end for end in self._ended.values())
+        unfinished = sum(now - end for end in self._ended.values())
+        busy = sum(speed.seconds for speed in self._speeds.values()) + self._loading + unfinished
         if self._start is None or busy <= 0:
             return 1.0
         return (now - self._start) / busy

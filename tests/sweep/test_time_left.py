@@ -30,9 +30,10 @@ def run(order, n_workers=1, evaluating=0.0):
         start, worker = heapq.heappop(workers)
         loading = 0.0 if (metric, worker) in loaded else LOADING[metric]
         loaded.add((metric, worker))
-        seconds = SECONDS[metric] * CHUNK[metric] + loading
-        ends.append((start + seconds, ScoredTexts(metric, CHUNK[metric], seconds, str(worker))))
-        heapq.heappush(workers, (start + seconds + evaluating, worker))
+        seconds = SECONDS[metric] * CHUNK[metric]
+        end = start + loading + seconds
+        ends.append((end, ScoredTexts(metric, CHUNK[metric], seconds, loading, str(worker))))
+        heapq.heappush(workers, (end + evaluating, worker))
     whole = max(end for end, _ in ends)
     ends.sort(key=lambda pair: pair[0])
     for end, same in itertools.groupby(ends, key=lambda pair: round(pair[0], 6)):
