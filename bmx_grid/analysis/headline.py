@@ -68,20 +68,14 @@ def compute(given: Given) -> dict[str, Any]:
     }
 
 
-def answer(given: Given, most: int | None = None) -> list[str]:
-    """The answer, said with the same words everywhere: verdicts, placebos, the legend, what to do next, words, and
-    whether it is evidence at all.
-
-    most: verdicts that are said; all of them for None.
+def answer(given: Given) -> list[str]:
+    """What is said of a sweep beside its tables: the conclusion, without verdicts the mean gains; what could not be
+    judged, the legend, what to do next, words, and whether it is evidence at all.
     """
     # The same sentences in the terminal, on the page and in answers of the package: they are made here alone.
     of_boosts = given.ask(answers.compute)
     of_words = given.ask(marked_words.compute)
-    lines = list(of_boosts["answers"][:most])
-    more = len(of_boosts["answers"]) - len(lines)
-    if more > 0:
-        lines.append(f"{more} more in report.html")
-    lines += of_boosts["not_judged"]
+    lines = [*filter(None, [of_boosts["conclusion"]]), *of_boosts["answers"], *of_boosts["not_judged"]]
     lines += without_correlation(given)
     lines += given.ask(metrics_and_people.unbeaten)
     lines += of_boosts["legend"]

@@ -34,7 +34,7 @@ from bmx_grid.analysis.gains import overview
 from bmx_grid.analysis.points import chosen_points
 from bmx_grid.analysis.verdict_rows import DECLARED, has_several_golds, shown_verdicts
 from bmx_grid.core.errors import ALLOWED_PACKAGES, ComponentError, ConfigError, component_error, component_errors
-from bmx_grid.core.wording import visible, written
+from bmx_grid.core.wording import visible
 from bmx_grid.evaluations.boost_evidence import ALL
 
 if TYPE_CHECKING:
@@ -289,20 +289,6 @@ def numbers(analysis: Analysis) -> dict[str, float]:
             "partial_r": row.partial_r,
         }
     return _flat(values)
-
-
-def papers_numbers(analysis: Analysis) -> str:
-    """The medians of the best points and the fit of the ridge regression in a line; "" without a grid."""
-    if not len(analysis.table):
-        return ""
-    parts = []
-    for row in each_row(analysis.ask(points.compute)["medians"]):
-        if math.isfinite(row.p):
-            parts.append(f"{written(row.Index)} p = {row.p:g}, w = {row.w:g}")
-    r2 = analysis.ask(factors.regression)["ridge"]["r2"]
-    if math.isfinite(r2):
-        parts.append(f"ridge R² {r2:.2f}")
-    return f"Medians of the best points: {'; '.join(parts)}" if parts else ""
 
 
 def _of_summaries(analysis: Analysis) -> Plain:

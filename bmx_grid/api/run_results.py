@@ -281,7 +281,7 @@ class Run:
             if segment.id not in wanted:
                 continue
             score = float(stored.base_scores[row])
-            for side in sides_of(setting, stored, texts, row):
+            for side in sides_of(finished, stored, texts, row):
                 values = zip(side.words, side.attributions.tolist(), strict=True)
                 for position, (word, value) in enumerate(values):
                     rows.append((segment.id, segment.system, score, side.role, position, word, value))

@@ -13,12 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.analysis import answers
 from bmx_grid.analysis.base import FACTORS, Given, each_group, first_row
 from bmx_grid.analysis.finished import facts_of, options_of
 from bmx_grid.analysis.headline import answer
 from bmx_grid.analysis.points import in_sample_in_words
-from bmx_grid.analysis.questions import Analysis, numbers, papers_numbers
+from bmx_grid.analysis.questions import Analysis, numbers
 from bmx_grid.analysis.verdict_rows import of_settings
 from bmx_grid.api.sweep_plan import OF_THE_SWEEP, Sweep, config_text, plan_sweep
 from bmx_grid.boosts.recipe import write_recipe
@@ -26,14 +25,14 @@ from bmx_grid.core.storage import remove_abandoned, write_text
 from bmx_grid.core.terminal import Progress, say, working
 from bmx_grid.core.wording import counted, visible_lines
 from bmx_grid.evaluations.base import Estimate
-from bmx_grid.report.answer import coloured
+from bmx_grid.report.answer import coloured, papers_numbers, verdict_tables
 from bmx_grid.report.table import as_markdown, markdown
 from bmx_grid.report.terminal_lines import announcement, failures, plan_table, setting_line
 from bmx_grid.sweep.folder import CONFIG, RECIPES, TABLES, OutputFolder, alone, recipes_of
 from bmx_grid.sweep.judge import SettingResult, judge_sweep
 from bmx_grid.sweep.mlflow_runs import Finding
 from bmx_grid.sweep.scoring import run_plan
-from bmx_grid.sweep.settings import NotRun, Setting, SweepPlan
+from bmx_grid.sweep.settings import NotRun, SweepPlan
 from bmx_grid.sweep.tables import (
     ceilings_table,
     evaluation_tables,
@@ -304,7 +303,6 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder) -> tuple[str, list[Path]
         with working("analysis, figures and report"):
             analysis, files, note = analyse_sweep(
                 ran.results,
-                sweep.plan,
                 options_of(sweep.config),
                 folder,
                 tables=tables,
@@ -334,10 +332,9 @@ def _track(
 
     # Some verdicts are on several settings together.
     verdicts = dict(each_group(of_settings(Given(tables)), *FACTORS))
-    planned = {setting.names: setting for setting in sweep.plan.settings}
     for result in ran.results:
         verdict = None if result.names not in verdicts else first_row(verdicts[result.names])
-        sweep.tracker.judge(result, partial(_finding, result, planned[result.names], verdict))
+        sweep.tracker.judge(result, partial(_finding, result, verdict))
     note = f"{counted(len(ran.results), 'setting')}, {len(ran.failed)} failed."
     tags = {"settings": str(len(ran.results)), "settings failed": str(len(ran.failed))}
     # Metrics alone have no gains, and no answer.
@@ -345,19 +342,19 @@ def _track(
         sweep.tracker.headline({}, note, written, tags)
         return
     reading = " ".join(filter(None, [note, READING, analysis.ask(in_sample_in_words)]))
-    lines = [f"- {markdown(line)}" for line in answer(analysis)]
-    conclusion = markdown(analysis.ask(answers.compute)["conclusion"])
+    conclusion, *facts = answer(analysis)
+    lines = [f"- {markdown(line)}" for line in (*facts, *papers_numbers(analysis))]
     shown = [replace(table, notes=()) for table in analysis.tables() if table.stem in DESCRIBED]
-    parts = [f"**{conclusion}**" if conclusion else "", papers_numbers(analysis), "\n".join(lines)]
+    parts = [f"**{markdown(conclusion)}**", *map(as_markdown, verdict_tables(analysis)), "\n".join(lines)]
     note = "\n\n".join(filter(None, [*parts, *map(as_markdown, shown), reading]))
     sweep.tracker.headline(numbers(analysis), note, written, tags)
 
 
-def _finding(result: SettingResult, setting: Setting, verdict: Any) -> Finding:
+def _finding(result: SettingResult, verdict: Any) -> Finding:
     """What the sweep found of a setting; verdict: its row of the verdicts, None without one."""
     from bmx_grid.report.setting_page import setting_page
 
-    page = setting_page(result, setting)
+    page = setting_page(result)
     if verdict is None:
         return Finding(page=page)
     gain = Estimate(verdict.gain, verdict.gain_low, verdict.gain_high)

@@ -26,10 +26,8 @@ from bmx_grid.report.figures import boosts, declared_gains, human_ceilings, sett
 from bmx_grid.report.html import write_report
 from bmx_grid.report.paper_figures import best_boxes, better_and_worse, gains_by, gains_of_all_points, ridge_bars
 from bmx_grid.report.table import sentences, tables_as_text, terminal_width
-from bmx_grid.report.terminal_lines import MOST_ANSWERS
 from bmx_grid.sweep.folder import TABLES, OutputFolder
 from bmx_grid.sweep.judge import SettingResult, Spent
-from bmx_grid.sweep.settings import SweepPlan
 from bmx_grid.sweep.tables import write_parquet
 
 if TYPE_CHECKING:
@@ -45,7 +43,6 @@ SweepAnalysis = tuple[Analysis | None, list[Path], str]
 
 def analyse_sweep(
     results: Sequence[SettingResult],
-    plan: SweepPlan,
     options: AnalysisOptions,
     folder: OutputFolder,
     *,
@@ -83,7 +80,7 @@ def analyse_sweep(
             analysis,
             folder.path,
             folder.begin,
-            examples=choose_examples(results, plan) if results else (),
+            examples=choose_examples(results),
             facts=[*facts, time, *sorted(signatures.items())],
             every_figure=every_figure,
         )
@@ -101,7 +98,7 @@ def said(analysis: Analysis) -> str:
     tables = tables_as_text(brief, terminal_width(), MOST_ROWS).strip()
     answer = answer_text(analysis, terminal_width())
     # Of metrics alone the tables are the answer, and the lines remarks on it.
-    parts = [answer, tables] if answer else [tables, sentences(headline.answer(analysis, MOST_ANSWERS))]
+    parts = [answer, tables] if answer else [tables, sentences(headline.answer(analysis))]
     return "\n\n".join(filter(None, parts))
 
 

@@ -67,9 +67,9 @@ def write_report(
     answer = analysis.ask(answers.compute)
     verdicts = verdict_table(analysis)
     caveats = headline.not_evidence(analysis)
-    # The sentences after the answers say what verdicts mean.
-    notes = headline.answer(analysis)[len(answer["answers"]) :]
-    leads = [answer["conclusion"]]
+    leads = list(filter(None, [answer["conclusion"]]))
+    # The sentences after the conclusion say what verdicts mean.
+    notes = headline.answer(analysis)[len(leads) + len(answer["answers"]) :]
     if not analysis.judged:
         # The gains of explainers, which the other lines tell, are in a table; the last says what to do next.
         leads = [*analysis.ask(headline.compute)["headline"], *answer["answers"][-1:]]

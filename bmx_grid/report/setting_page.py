@@ -9,10 +9,9 @@ from bmx_grid.core.wording import correlation_in_words, setting_in_words
 from bmx_grid.report.html import environment, example_parts, printable
 from bmx_grid.report.maps import MapScale, map_of
 from bmx_grid.sweep.judge import SettingResult
-from bmx_grid.sweep.settings import Setting
 
 
-def setting_page(result: SettingResult, setting: Setting) -> str:
+def setting_page(result: SettingResult) -> str:
     """The page as HTML, which needs no other file and no network; "" without a grid."""
     if result.spec is None or not result.has_grid:
         return ""
@@ -27,6 +26,6 @@ def setting_page(result: SettingResult, setting: Setting) -> str:
         scale=scale,
         correlation=correlation_in_words(result.correlation),
         map=map_of(scale, name, grid.correlation - grid.baseline, grid.baseline, best, points),
-        examples=[example_parts(example) for example in movers(result, setting)],
+        examples=[example_parts(example) for example in movers(result)],
     )
     return printable(page)

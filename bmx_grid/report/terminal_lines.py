@@ -18,7 +18,6 @@ from bmx_grid.report.table import fitted, terminal_width, wrapped
 from bmx_grid.sweep.judge import SettingResult
 from bmx_grid.sweep.settings import NotRun, Setting, SweepPlan
 
-MOST_ANSWERS = 12  # metrics and explainers that have a line
 MOST_IN_LINE = 120  # signs of why a setting failed, in its line
 OF_MODEL = re.compile(r"model '(?P<model>[^']+)' \(revision (?P<revision>[^)]+)\) ")
 FEWEST_WORDS = 3  # per text, on average

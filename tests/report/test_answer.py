@@ -9,7 +9,7 @@ import pytest
 from some_frames import verdicts
 from some_tables import peaked, table
 
-from bmx_grid.analysis.questions import analyse_table
+from bmx_grid.analysis.questions import analyse_table, numbers
 from bmx_grid.report import answer
 from bmx_grid.report.answer import DROPPED, MOST_ROWS, answer_text, coloured
 from bmx_grid.report.table import width_of
@@ -90,7 +90,10 @@ def test_many_rows_are_cut_and_counted():
 
 
 def test_medians_stand_beside_the_papers():
-    text = answer_text(analysis(*ROWS), 200)
+    given = analysis(*ROWS)
+    text = answer_text(given, 200)
+    medians = numbers(given)
+    assert f"LIME p {medians['medians/lime/p']:g}, w {medians['medians/lime/w']:g} (paper" in text
     assert "Medians of the best points, in-sample: LIME p " in text and "(paper p -1.4, w 0.4)" in text
     assert "Ridge regression" not in text, "of one explainer and four settings nothing is regressed"
 

@@ -34,7 +34,7 @@ from bmx_grid.sweep.executors.local import Sequential
 from bmx_grid.sweep.folder import OutputFolder
 from bmx_grid.sweep.plan import make_plan
 from bmx_grid.sweep.scoring import run_plan
-from bmx_grid.sweep.settings import PlanOptions, SweepPlan
+from bmx_grid.sweep.settings import PlanOptions
 from bmx_grid.sweep.tables import evaluation_tables, settings_table
 
 HOSTILE = "<script>alert(1)</script>\"'&</td>"
@@ -135,7 +135,7 @@ def test_the_answer_stands_first_and_everything_is_in_the_document_once(tmp_path
     assert lead == "No gain is shown." and page.visible[:2] == ["a", "sweep"]
     assert f"{2 * n} no gain shown" in " ".join(page.visible), "how many verdicts"
     shown = " ".join(page.visible)
-    for line in headline.answer(analysis)[n:]:  # what the verdicts mean, and what to do next
+    for line in headline.answer(analysis)[1:]:  # what the verdicts mean, and what to do next
         assert " ".join(line.replace(" -", " −").replace("[-", "[−").split()) in shown
     order = ["answer", "verdicts", "maps", "numbers", "details", "of-table-settings", "how-to-read", "what-was-run"]
     assert sorted(order, key=page.ids.index) == order
@@ -422,7 +422,7 @@ def analysed(results, folder, **fixed):
     points = {name: Point(w=w, p=p) for name, (w, p) in fixed.items()}
     tables = {"settings": settings_table(results), **evaluation_tables(GRID, results)} if results else {}
     options = AnalysisOptions(points)
-    return analyse_sweep(results, SweepPlan((), ()), options, OutputFolder(folder), tables=tables)
+    return analyse_sweep(results, options, OutputFolder(folder), tables=tables)
 
 
 @pytest.mark.parametrize(
@@ -458,7 +458,7 @@ def test_a_finished_sweep_is_shown_with_its_words_and_signatures(tmp_path, blank
     options = {"executor": Sequential(), "stop_on_error": True, "progress": lambda *_: None}
     results = list(run_plan(plan, {"grid": grid}, **options))
     tables = {"settings": settings_table(results), **evaluation_tables(grid, results)}
-    _, _, said = analyse_sweep(results, plan, AnalysisOptions(fixed), OutputFolder(tmp_path), tables=tables)
+    _, _, said = analyse_sweep(results, AnalysisOptions(fixed), OutputFolder(tmp_path), tables=tables)
     assert said.startswith("Erasure at w 0, p 1, given")
     page = read(tmp_path)
     assert [text.partition(":")[0] for tag, text in page.texts if tag == "h3"][1:] == [
