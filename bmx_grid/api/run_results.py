@@ -312,8 +312,9 @@ class Run:
 
     def summary(self) -> str:
         """The answer first, a line for each verdict; then a table of the settings, or of the metrics alone."""
+        from bmx_grid.analysis.base import Column, Table
         from bmx_grid.report.answer import answer_text
-        from bmx_grid.report.table import terminal_width
+        from bmx_grid.report.table import as_text, terminal_width
 
         lines, frame = self._answer()
         answer = answer_text(self.analysis, terminal_width()) if "settings" in self.names else ""
@@ -322,7 +323,10 @@ class Run:
             lines = [answer, *failures]
         table = ""
         if len(frame):
-            table = frame.to_string(index=False, float_format=FOUR_DIGITS)
+            n_names = frame.shape[1] - frame.select_dtypes("number").shape[1]
+            columns = [Column(str(name), form=".4f" if kind.kind == "f" else "") for name, kind in frame.dtypes.items()]
+            title = "Every setting" if len(self.analysis.table) else "Metrics alone"
+            table = as_text(Table.of("settings", title, frame, columns, names=n_names), terminal_width())
         return visible_lines("\n".join([*lines, "", table]).strip())
 
     def __repr__(self) -> str:

@@ -120,7 +120,7 @@ def _run(sweep: Sweep) -> Ended:
     plan = sweep.plan
     settings = sweep.settings
     start = time.perf_counter()
-    lines, warnings = announcement(settings.name, plan, sweep.spec, sweep.left_out)
+    lines, warnings = announcement(settings.name, plan, sweep.left_out)
     for line in lines:
         _say(sweep, line)
     for line in warnings:

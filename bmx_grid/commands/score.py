@@ -66,7 +66,7 @@ from bmx_grid.core.terminal import Progress, command, parser
 from bmx_grid.core.wording import counted, named, telling_apart
 from bmx_grid.datasets.archives import GZIP, gunzip
 from bmx_grid.datasets.lines import check_aligned, decode_lines, read_bytes
-from bmx_grid.report.table import terminal_width
+from bmx_grid.report.table import sentences, terminal_width
 from bmx_grid.words.perturbation import ROLES, Role
 
 NONE = "none"  # in place of an explainer: no attributions
@@ -140,7 +140,7 @@ def _run(parsed: Namespace) -> str:
     Raises BmxError for every mistake that the user can fix.
     """
     if parsed.recipe == LIST:
-        return recipes_in_words()
+        return sentences(recipes_in_words().splitlines())
     names = list(dict.fromkeys(parsed.metric))
     # from here on the name of one metric
     parsed.metric = names[0] if names else None

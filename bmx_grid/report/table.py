@@ -276,7 +276,6 @@ class _Grid:
         return [*dropped, *self._drop(numbers[::-1], width)]
 
     def _drop(self, places: Sequence[int], width: int) -> list[str]:
-        """Drop as many of these columns as it takes, one at least stays; their headers."""
         dropped = []
         for place in places:
             if place in self.shown and len(self.shown) > 1 and self.width() > width:
@@ -293,11 +292,9 @@ class _Grid:
                 cells[place] = cut(cells[place], most)
 
     def width_of(self, place: int) -> int:
-        """Of a column."""
         return max(width_of(self.header[place]), *(width_of(cells[place]) for cells in self.rows), 0)
 
     def width(self) -> int:
-        """Of a line."""
         return sum(map(self.width_of, self.shown)) + len(GAP) * (len(self.shown) - 1)
 
     def lines(self) -> Iterator[str]:
@@ -337,7 +334,6 @@ def _first_rows(table: Table, most: int) -> tuple[Table, int]:
 
 
 def _counts(table: Table, place: int) -> bool:
-    """Whether a column holds whole numbers."""
     return all(isinstance(row[place].value, int) or row[place].form == COUNT for row in table.rows)
 
 

@@ -269,7 +269,7 @@ def test_segments_without_words_are_counted_and_named(by_recipe, tmp_path):
 def test_an_embedded_recipe_by_name_and_the_list(by_recipe, tmp_path, monkeypatch):
     done = by_recipe("--recipe", "list", texts=False, named=False)
     assert (done.status, done.err) == (0, "")
-    assert done.out == f"{recipes_in_words()}\n"
+    assert done.out.split() == recipes_in_words().split()
     monkeypatch.setattr("bmx_grid.boosts.recipe.FOLDER", tmp_path)
     assert by_recipe("--recipe", "mine", named=False).out == by_recipe().out
     assert by_recipe("--recipe", "list", texts=False, named=False).out.startswith(
