@@ -112,9 +112,7 @@ def boosts(analysis: Analysis) -> Iterator[Drawing]:
     for row in each_row(order):
         # What all rows share would only lengthen their names.
         boost = row.boost.replace("_", " ") if boosts_differ else ""
-        pair = ""
-        if row.pairs == 1:
-            pair = f"{row.dataset} {row.language_pair}"
+        pair = f"{row.dataset} {row.language_pair}" if row.pairs == 1 else ""
         names = (row.metric, row.explainer, boost, pair, row.human)
         marks = {LENGTH_MARK: row.length_gain}
         if REASSIGNED_MARK in placebos:
@@ -204,14 +202,11 @@ def _without_sign(r: Estimate) -> Estimate:
 def _drawings(analysis: Analysis, rows: Sequence[Bar], stem: str, title: str, caption: str) -> Iterator[Drawing]:
     """One figure, or several of MOST_GAINS rows each."""
     axis = f"gain in {correlation_of(analysis)}"
-    yield signed(analysis, stem, title, caption, partial(_draw, rows[:MOST_GAINS], axis))
-    # The first keeps its stem: the page looks for that of the boosts.
-    for start in range(MOST_GAINS, len(rows), MOST_GAINS):
+    for start in range(0, len(rows), MOST_GAINS):
+        # The first keeps its stem: the page looks for that of the boosts.
         number = start // MOST_GAINS + 1
-        rows_of_part = rows[start : start + MOST_GAINS]
-        stem_of_part = f"{stem}_{number}"
-        title_of_part = f"{title}, part {number}"
-        yield signed(analysis, stem_of_part, title_of_part, caption, partial(_draw, rows_of_part, axis))
+        names = (stem, title) if number == 1 else (f"{stem}_{number}", f"{title}, part {number}")
+        yield signed(analysis, *names, caption, partial(_draw, rows[start : start + MOST_GAINS], axis))
 
 
 def _draw(rows: Sequence[Bar], axis: str, ceiling: float | None = None) -> Figure:
@@ -286,9 +281,7 @@ def setting_drawing(analysis: Analysis, row: int) -> Drawing:
 def _caption(analysis: Analysis, row: int) -> str:
     """The numbers of the figure in sentences."""
     setting = analysis.ask(at_points).iloc[row]
-    alone = "undefined"
-    if math.isfinite(setting.baseline):
-        alone = typeset(setting.baseline, ".4f")
+    alone = typeset(setting.baseline, ".4f") if math.isfinite(setting.baseline) else "undefined"
     sentences = [
         f"{correlation_of(analysis).capitalize()} with human scores over p, one line per w; right: near the metric "
         f"alone. Metric alone (w = 1): {alone}."
@@ -322,9 +315,8 @@ def correlation_over_p(analysis: Analysis, row: int) -> Figure:
     from matplotlib.figure import Figure
 
     setting = analysis.ask(at_points).iloc[row]
-    power = "p of the power mean"
-    if analysis.aggregation not in (None, "PowerMean"):
-        power = f"p ({analysis.aggregation})"
+    other = analysis.aggregation not in (None, "PowerMean")
+    power = f"p ({analysis.aggregation})" if other else "p of the power mean"
     figure = Figure(figsize=(PAGE, HEIGHT), dpi=DPI)
     # Fixed positions: finding them from the extents of all labels takes half of the drawing time.
     whole = figure.add_axes((0.088, 0.165, 0.315, 0.735))
