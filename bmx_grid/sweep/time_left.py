@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from bmx_grid.core.terminal import interval
-from bmx_grid.core.wording import named
+from bmx_grid.core.wording import shortened
 
-MOST_NAMED = 2  # metrics
+LONGEST_NAME = 16  # characters, so that a line of progress fits 80
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,8 @@ class TimeLeft:
         seconds = self.seconds()
         if not untimed:
             return f"{interval(seconds)} left"
-        names = f"{named(untimed, MOST_NAMED)} not timed yet"
-        return f"over {interval(seconds)} left, {names}" if seconds else names
+        names = shortened(untimed[0], LONGEST_NAME) if len(untimed) == 1 else f"{len(untimed)} metrics"
+        return f"over {interval(seconds)} left, {names} untimed" if seconds else f"{names} untimed"
 
     def _per_text(self, metric: str) -> float | None:
         """Seconds of a worker."""

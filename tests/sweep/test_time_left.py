@@ -60,10 +60,17 @@ def test_a_metric_that_was_not_timed_is_named(order):
     first, second = order
     said = [left.in_words() for _, left in run(order)]
     n_first = TEXTS[first] // CHUNK[first]  # one worker: nothing ends together
-    assert all(line.endswith(f"{second} not timed yet") for line in said[:n_first])
-    assert not any("not timed" in line for line in said[n_first:])
+    assert all(line.endswith(f"{second} untimed") for line in said[:n_first])
+    assert not any("untimed" in line for line in said[n_first:])
     assert said[0].startswith("over "), "what is known is said"
     assert said[-1] == "00:00 left"
+
+
+def test_several_metrics_are_counted_and_a_long_name_is_cut():
+    left = TimeLeft({"fast": 20, "a": 1, "b": 1}, lambda: 10.0)
+    left.scored(ScoredTexts("fast", 10, 10.0))
+    assert left.in_words() == "over 00:10 left, 2 metrics untimed"
+    assert TimeLeft({"a_metric_of_a_very_long_name": 1}).in_words() == "a_metric_of_a… untimed"
 
 
 def test_what_the_cache_has_costs_nothing():
@@ -92,7 +99,7 @@ def test_a_line_of_progress_ends_with_it(monkeypatch, capsys):
             left.scored(ScoredTexts(metric, n_texts, seconds))
             progress.advance(n_texts)
     assert capsys.readouterr().err.splitlines() == [
-        "scoring: 500 of 1.10k texts (45%), over 00:40 left, {slow} not timed yet",
+        "scoring: 500 of 1.10k texts (45%), over 00:40 left, {slow} untimed",
         "scoring: 550 of 1.10k texts (50%), 01:10 left",
     ]
 
