@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from bmx_grid.analysis.questions import Analysis, signature
 from bmx_grid.core.storage import replacing
 from bmx_grid.core.wording import correlation_in_words, counted, visible
+from bmx_grid.evaluations.boost_evidence import ELSEWHERE, PUBLISHED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,6 +53,9 @@ DASHES: tuple[Any, ...] = (
     (0, (8, 2, 2, 2)),
 )
 MARKERS = ("o", "s", "^", "D", "v", "P")
+
+BEST = "best"
+CHOSEN_ELSEWHERE = "chosen on other\nlanguage pairs"
 
 STYLE: Any = {
     "font.size": 8.0,
@@ -173,6 +177,28 @@ def correlation_of(analysis: Analysis) -> str:
 def name_of_fixed(analysis: Analysis) -> str:
     """What the point is called at which the settings of an explainer are evaluated (`at_points`)."""
     return "published point" if analysis.fixed else "median point"
+
+
+def mark_point(axes: Axes, analysis: Analysis, kind: str, x: float, y: float) -> Any:
+    """Mark a point as the page does: the best one, or that of a kind in points.parquet; the mark, for a legend."""
+    from matplotlib.patheffects import withStroke
+
+    marker = {BEST: "o", PUBLISHED: "x", ELSEWHERE: "s"}[kind]
+    names = {BEST: "best (in-sample)", PUBLISHED: name_of_fixed(analysis), ELSEWHERE: CHOSEN_ELSEWHERE}
+    (mark,) = axes.plot(
+        [x],
+        [y],
+        linestyle="none",
+        marker=marker,
+        markersize=5,
+        color="none",
+        markeredgecolor=INK,
+        zorder=9,
+        clip_on=False,
+        label=names[kind],
+        path_effects=[withStroke(linewidth=2.5, foreground=PAPER)],
+    )
+    return mark
 
 
 def undefined_in_words(count: int, thing: str) -> str:

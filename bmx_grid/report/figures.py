@@ -30,10 +30,11 @@ from bmx_grid.core.wording import (
     with_interval,
 )
 from bmx_grid.evaluations.base import Estimate
-from bmx_grid.evaluations.boost_evidence import PUBLISHED
+from bmx_grid.evaluations.boost_evidence import ELSEWHERE, PUBLISHED
 from bmx_grid.evaluations.verdicts import HELPS, HURTS, TOO_LITTLE
 from bmx_grid.measures.correlation import NO_CHANGE
 from bmx_grid.report.canvas import (
+    BEST,
     BLUE,
     COLUMN,
     DASHES,
@@ -51,11 +52,13 @@ from bmx_grid.report.canvas import (
     empty,
     gain_axis,
     legend_above,
+    mark_point,
     name_of_fixed,
     signed,
     thin_grid,
     undefined_in_words,
 )
+from bmx_grid.report.maps import points_elsewhere
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -383,26 +386,10 @@ def _draw_lines(axes: Axes, analysis: Analysis, row: int, setting: pd.Series) ->
             ends = [setting.baseline + setting.fixed_gain_low, setting.baseline + setting.fixed_gain_high]
             p = setting.fixed_p
             axes.plot([p, p], ends, color=INK, linewidth=1.1, solid_capstyle="butt", zorder=8)
-        axes.plot(
-            [setting.fixed_p],
-            [setting.fixed],
-            linestyle="none",
-            marker="x",
-            markersize=6,
-            markeredgewidth=1.5,
-            color=INK,
-            zorder=9,
-            label=name_of_fixed(analysis),
-        )
+        mark_point(axes, analysis, PUBLISHED, setting.fixed_p, setting.fixed)
+    names = tuple(table.settings[row])
+    elsewhere = points_elsewhere(analysis)
+    for point in each_row(elsewhere[elsewhere.index == names]):
+        mark_point(axes, analysis, ELSEWHERE, point.p, point.correlation)
     if setting.gain > NO_CHANGE:
-        axes.plot(
-            [setting.best_p],
-            [setting.best],
-            linestyle="none",
-            marker="o",
-            markersize=7,
-            markeredgecolor=INK,
-            color="none",
-            zorder=10,
-            label="best (in-sample)",
-        )
+        mark_point(axes, analysis, BEST, setting.best_p, setting.best)

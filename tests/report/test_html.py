@@ -21,6 +21,7 @@ from bmx_grid.analysis.examples import Example, ExampleSide, RankedScore
 from bmx_grid.analysis.finished import AnalysisOptions
 from bmx_grid.analysis.finished import facts_of as facts_of_config
 from bmx_grid.analysis.questions import Analysis, analyse_table
+from bmx_grid.core.pages import SHARED
 from bmx_grid.datasets.tabular import Sample
 from bmx_grid.evaluations.grid_surface import GridEvaluation
 from bmx_grid.explainers.erasure import Erasure
@@ -28,7 +29,7 @@ from bmx_grid.measures.grid import Point, PowerRange
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.report.analysis_files import analyse_sweep, page_figures, write_analysis
 from bmx_grid.report.canvas import Drawing, save
-from bmx_grid.report.html import HERE, MOST_MAPS, write_report
+from bmx_grid.report.html import MOST_MAPS, answer_in_notebook, write_report
 from bmx_grid.report.maps import MapScale, maps_of, packed, scale_of
 from bmx_grid.sweep.executors.local import Sequential
 from bmx_grid.sweep.folder import OutputFolder
@@ -259,6 +260,21 @@ def test_a_page_of_hostile_names_with_its_figures_runs_nothing(tmp_path):
     assert not [path for path in tmp_path.iterdir() if path.name != "out"]
 
 
+def test_a_notebook_shows_the_tables_of_verdicts_of_the_page(tmp_path):
+    rows = [{"metric": "m1", "verdict": "helps", "gain": 0.05}, {"metric": HOSTILE}, {"point": "published"}]
+    analysis = analyse_table(table(random_surfaces(1)), frames={"verdicts": verdicts(*rows)})
+    write_report(analysis, tmp_path / "report.html", figures=[], tables=[])
+    of_page = re.findall("<table id=.verdicts.*?</table>", (tmp_path / "report.html").read_text(), flags=re.DOTALL)
+    shown = answer_in_notebook(analysis, remarks=[f"1 failure {HOSTILE}"], table="", footer=HOSTILE)
+    assert re.findall("<table .*?</table>", shown, flags=re.DOTALL) == of_page and len(of_page) == 2
+    page = Page(shown)
+    assert not page.having("script") and sum(HOSTILE in text for _, text in page.texts) == 3
+    without = answer_in_notebook(
+        None, remarks=["1 failure."], table="<table><tr><td>1</td></tr></table>", footer="x: no tables."
+    )
+    assert [text for _, text in Page(without).texts if text in ("1 failure.", "1", "x: no tables.")]
+
+
 def decoded(grids, place):
     """The gains of a setting as the page decodes them: float64[P, W]."""
     _, gains_text = grids["settings"][place]
@@ -368,7 +384,7 @@ def contrast(one, other):
 
 @pytest.mark.parametrize("mode", [0, 1], ids=["light", "dark"])
 def test_all_words_can_be_read(mode):
-    style = (HERE / "report.css").read_text(encoding="utf-8")
+    style = (SHARED / "page.css").read_text(encoding="utf-8")
     colours = dict(re.findall(r"--(\w+): (#\w{6})", re.findall(r":root \{(.*?)\}", style, flags=re.DOTALL)[mode]))
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
     for words, ground in (("ink", "page"), ("quiet", "page"), ("ink", "head"), ("quiet", "head"), ("maybe", "page")):
