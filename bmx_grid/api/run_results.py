@@ -345,7 +345,8 @@ class Run:
     def __repr__(self) -> str:
         failed = f", {self.n_failed} failed" if self.n_failed else ""
         n_tables = counted(len(self.names), "table")
-        return f"Run({str(self.folder)!r}: {n_tables}{failed})"
+        place = repr(str(self.folder)) if self._temporary is None else "temporary"
+        return f"Run({place}: {n_tables}{failed})"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the table of verdicts; without any the answer, and numbers of every setting."""

@@ -49,9 +49,8 @@ def heat_maps(analysis: Analysis, rows: Collection[int]) -> Figure:
     ends = np.array([DOWN, (255, 255, 255), UP]) / 255
     shades = LinearSegmentedColormap.from_list("gain", ends)
     mappable = ScalarMappable(Normalize(-scale.limit, scale.limit), shades)
-    figure.colorbar(
-        mappable, ax=frames, label=f"gain in {correlation_of(analysis)}, in-sample", extend="both", aspect=40
-    )
+    unit = f"gain in {correlation_of(analysis)}, in-sample"
+    figure.colorbar(mappable, ax=frames, label=unit, extend="both", aspect=40)
     if marks:
         figure.legend(handles=list(marks.values()), loc="outside upper left", frameon=False, ncols=3)
     return figure
