@@ -294,7 +294,7 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder) -> tuple[str, list[Path]
                 options_of(sweep.config),
                 folder,
                 tables=tables,
-                every_figure=settings.figures == "all",
+                figures=settings.figures,
                 facts=facts_of(sweep.config),
             )
         written += files

@@ -25,6 +25,7 @@ from bmx_grid.evaluations.boosts import BoostEvaluation
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.measures.grid import GridSpec
 from bmx_grid.metrics.base import Metric
+from bmx_grid.report.figure_options import FigureOptions, figure_options
 from bmx_grid.sweep.executors.base import Executor
 from bmx_grid.sweep.folder import strip_runtime_keys
 from bmx_grid.sweep.judge import fingerprint, grid_evaluation
@@ -52,7 +53,7 @@ class Settings(PlanOptions):
     on_error: Literal["continue", "stop"]
     analysis: bool
     questions: tuple[str, ...]
-    figures: Literal["page", "all"]
+    figures: FigureOptions
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -96,13 +97,15 @@ class Sweep:
 
         refused = [(setting.label, setting.reason) for setting in (*self.plan.left_out, *self.plan.failed)]
         of_settings = [fingerprint(setting, self.evaluations) for setting in self.plan.everything]
-        return digest([__version__, self.configuration(), self.settings.figures, of_settings, refused])
+        return digest([__version__, self.configuration(), vars(self.settings.figures), of_settings, refused])
 
 
 def plan_sweep(config: Mapping[str, Any]) -> Sweep:
     """The sweep of a configuration. Raises BmxError for mistakes, before anything runs."""
     hints = typing.get_type_hints(Settings)
-    values: dict[str, Any] = {key: convert(config[key], hint, key) for key, hint in hints.items()}
+    values: dict[str, Any] = {}
+    for key, hint in hints.items():
+        values[key] = figure_options(config[key]) if key == "figures" else convert(config[key], hint, key)
     settings = Settings(**values)
     datasets = build_options(config, "dataset", DatasetReader)
     metrics = build_options(config, "metric", Metric)

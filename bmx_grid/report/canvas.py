@@ -5,6 +5,7 @@ A figure is as wide as a column or as the text of a paper. It has no caption in 
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import warnings
@@ -18,6 +19,7 @@ from bmx_grid.analysis.questions import Analysis, signature
 from bmx_grid.core.storage import replacing
 from bmx_grid.core.wording import correlation_in_words, counted, visible
 from bmx_grid.evaluations.boost_evidence import ELSEWHERE, PUBLISHED
+from bmx_grid.report.figure_options import FigureFormat
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,6 +59,13 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 BEST = "best"
 CHOSEN_ELSEWHERE = "chosen on other\nlanguage pairs"
 
+# Of each format the names of caption and signature, and of the dates that it would get.
+METADATA: dict[FigureFormat, tuple[str, str, tuple[str, ...]]] = {
+    "svg": ("Description", "Source", ("Date",)),
+    "png": ("Description", "Source", ()),
+    "pdf": ("Subject", "Keywords", ("CreationDate",)),
+}
+
 STYLE: Any = {
     "font.size": 8.0,
     "axes.titlesize": 8.0,
@@ -68,6 +77,7 @@ STYLE: Any = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "svg.hashsalt": "bmx-grid",  # of the names inside a file, so that the same figure gives the same bytes
+    "pdf.fonttype": 42,  # letters that can be searched and copied
     "svg.fonttype": "none",  # text stays text: small and searchable
     "text.hinting": "none",
     "text.parse_math": False,  # names of data sets may hold $
@@ -142,26 +152,28 @@ def canvas(
     return figure, list(axes.ravel())
 
 
-def figure_file(drawing: Drawing, folder: Path) -> Path:
+def figure_file(drawing: Drawing, folder: Path, form: FigureFormat = "svg") -> Path:
     """Where `save` writes a figure."""
-    return folder / f"{drawing.stem}.svg"
+    return folder / f"{drawing.stem}.{form}"
 
 
-def save(drawing: Drawing, folder: Path) -> Path:
-    """Draw a figure and write it as folder/stem.svg in one step; the file. Raises StoreError.
-
-    No date is inside: the same figure gives the same bytes.
-    """
-    file = figure_file(drawing, folder)
-    metadata = {
-        "Title": drawing.title,
-        "Description": drawing.caption,
-        "Source": drawing.signature,
-        "Date": None,
-    }
-    with style(), replacing(file) as part:
-        drawing.draw().savefig(part, format="svg", metadata=metadata)
+def save(drawing: Drawing, folder: Path, form: FigureFormat = "svg") -> Path:
+    """Draw a figure and write it as folder/stem.svg, or in another format, in one step; the file. Raises StoreError."""
+    file = figure_file(drawing, folder, form)
+    with replacing(file) as part:
+        part.write_bytes(render(drawing, form))
     return file
+
+
+def render(drawing: Drawing, form: FigureFormat = "svg") -> bytes:
+    """A figure as the content of a file. No date is inside: the same figure gives the same bytes."""
+    caption, source, dates = METADATA[form]
+    texts = {"Title": drawing.title, caption: drawing.caption, source: drawing.signature or ""}
+    metadata: dict[str, Any] = {**texts, **dict.fromkeys(dates)}
+    content = io.BytesIO()
+    with style():
+        drawing.draw().savefig(content, format=form, metadata=metadata)
+    return content.getvalue()
 
 
 def signed(analysis: Analysis, stem: str, title: str, caption: str, draw: Callable[[], Figure]) -> Drawing:

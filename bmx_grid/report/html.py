@@ -53,14 +53,14 @@ def write_report(
     analysis: Analysis,
     path: Path,
     *,
-    figures: Sequence[tuple[Drawing, Path]],
+    figures: Sequence[tuple[Drawing, bytes]],
     tables: Sequence[Table],
     examples: Sequence[Example] = (),
     facts: Sequence[tuple[str, str]] = (),
 ) -> None:
     """Write the page of an analysis to `path` in one step.
 
-    figures: drawings with their SVG files; tables: those to read; examples: segments with attributions; facts: further
+    figures: drawings as SVG; tables: those to read; examples: segments with attributions; facts: further
     (name, words) on what was run. Without verdicts brief tables take their place.
     Raises StoreError when the page cannot be written.
     """
@@ -110,7 +110,7 @@ def write_report(
         rule=RULE,
         examples=list(_by_setting(examples)),
         # Inside the page, which is one file. Scripts in an image never run, and it can load nothing.
-        figures=[(drawing, base64.b64encode(file.read_bytes()).decode("ascii")) for drawing, file in figures],
+        figures=[(drawing, base64.b64encode(svg).decode("ascii")) for drawing, svg in figures],
         **parts,
     )
     write_text(path, printable(page))

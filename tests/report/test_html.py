@@ -28,7 +28,8 @@ from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.measures.grid import Point, PowerRange
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.report.analysis_files import analyse_sweep, page_figures, write_analysis
-from bmx_grid.report.canvas import Drawing, save
+from bmx_grid.report.canvas import Drawing, render
+from bmx_grid.report.figure_options import FigureOptions
 from bmx_grid.report.html import MOST_MAPS, answer_in_notebook, write_report
 from bmx_grid.report.maps import MapScale, maps_of, packed, scale_of
 from bmx_grid.sweep.executors.local import Sequential
@@ -129,7 +130,7 @@ def test_a_page_needs_no_network_and_no_other_file(tmp_path):
 def test_the_answer_stands_first_and_everything_is_in_the_document_once(tmp_path, n, blank_figures):
     analysis = with_verdicts(n)
     facts = facts_of_config({"name": "a sweep", "limit": 1000, "seed": 0})
-    files = write_analysis(analysis, tmp_path, list, facts=facts, every_figure=n == 1)
+    files = write_analysis(analysis, tmp_path, list, facts=facts, figures=FigureOptions("all" if n == 1 else "page"))
     assert len(set(files)) == len(files) and all(path.is_file() for path in files)
     page = read(tmp_path)
     lead, *_ = [text for tag, text in page.texts if tag == "p"]
@@ -251,7 +252,7 @@ def test_a_page_of_hostile_names_with_its_figures_runs_nothing(tmp_path):
     names = [SettingKey(HOSTILE, HOSTILE, name, HOSTILE) for name in ("m", HOSTILE, "a\nb")]
     results_table = replace(table({("d", "a", name, "lime"): peaked(0.5) for name in "abc"}), settings=tuple(names))
     analysis = analyse_table(results_table, frames={"verdicts": verdicts({**names[1]._asdict(), "pairs": 1})})
-    drawn = [(drawing, save(drawing, tmp_path / "out")) for drawing in page_figures(analysis)]
+    drawn = [(drawing, render(drawing)) for drawing in page_figures(analysis)]
     page = written(tmp_path / "out", analysis, figures=drawn)
     assert len(page.having("script")) == 2
     assert [text for tag, text in page.texts if tag == "strong" and HOSTILE in text], "the name of a heat map"
@@ -410,12 +411,11 @@ def test_the_page_says_what_is_shown(tmp_path):
 
 
 def test_figures_are_images_in_the_page_with_their_words(tmp_path):
-    file = tmp_path / "a.svg"
-    file.write_text("<svg><script>alert(1)</script></svg>")
+    svg = b"<svg><script>alert(1)</script></svg>"
     drawing = Drawing("a", "A title", f"Gains <b>by</b> {HOSTILE}", lambda: None)
-    page = written(tmp_path, figures=[(drawing, file), (Drawing("b", "Other", "d", lambda: None), file)])
+    page = written(tmp_path, figures=[(drawing, svg), (Drawing("b", "Other", "d", lambda: None), svg)])
     images = page.having("img")
-    assert [base64.b64decode(image["src"].partition(",")[2]) for image in images] == [file.read_bytes()] * 2
+    assert [base64.b64decode(image["src"].partition(",")[2]) for image in images] == [svg] * 2
     assert images[0]["alt"] == f"A title. Gains <b>by</b> {HOSTILE}"
     assert f"Gains <b>by</b> {HOSTILE}" in page.told("figcaption")
     assert len(page.having("script")) == 2

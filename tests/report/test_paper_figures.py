@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from PIL import Image
 from some_frames import frames, verdicts
 from some_tables import P, W, flat, peaked, random_surfaces, table
 
@@ -85,6 +86,14 @@ def test_a_figure_is_a_file_with_its_words_and_the_same_for_the_same_analysis(tm
     assert first.read_bytes() == second.read_bytes()
     texts = [*ElementTree.parse(first).getroot().itertext()]  # the metadata, too
     assert drawing.caption in texts and drawing.signature in texts
+    with Image.open(save(drawing, tmp_path / "a", "png")) as image:
+        assert image.text["Description"] == drawing.caption and image.text["Source"] == drawing.signature
+    pdf = save(drawing, tmp_path / "a", "pdf").read_bytes()
+    assert pdf.startswith(b"%PDF") and b"CreationDate" not in pdf
+    for form in ("png", "pdf"):
+        assert (
+            save(drawing, tmp_path / "b", form).read_bytes() == (tmp_path / "a" / f"{first.stem}.{form}").read_bytes()
+        )
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="file"):
         save(drawing, tmp_path / "file")
