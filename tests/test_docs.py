@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 import yaml
 from fakes import ROOT
+from scripts import script
 
 import bmx_grid
 from bmx_grid.commands.check import main as check_parts
@@ -93,6 +94,28 @@ def test_the_bibtex_is_that_of_the_citation_file():
 def test_pictures_of_the_documentation_are_small():
     sizes = {path.name: path.stat().st_size for path in (ROOT / "docs").glob("*.png")}
     assert "page.png" in sizes and max(sizes.values()) <= 150_000
+
+
+def of_figure(file):
+    """Title and caption of an SVG, without numbers."""
+    text = file.read_text(encoding="utf-8")
+    title, caption = (re.search(f"<dc:{name}>(.*?)</dc:{name}>", text)[1] for name in ("title", "description"))
+    return title, re.sub(r"\d[\d,.]*", "", caption)
+
+
+def test_the_gallery_is_drawn_by_its_command(tmp_path):
+    """Each of its figures, with the words that are committed; of a smaller sweep, whose numbers are others."""
+    small = {"metric": ["chrf"], "explainer": ["erasure", "lime"], "limit": 6, "tracking": "none", "analysis": False}
+    keys = {"grid.p.step": 5, "explainer.lime.num_samples": 50}
+    run = bmx_grid.run("quickstart", output_dir=tmp_path / "out", quiet=True, settings=keys, **small)
+    gallery = tmp_path / "gallery"
+    gallery.mkdir()
+    with script(ROOT / "docs" / "site" / "gallery.py") as module:
+        module.main([str(run.folder), str(gallery)])
+        assert {path.name for path in gallery.iterdir()} == {path.name for path in module.GALLERY.iterdir()}
+        for file in gallery.glob("*.svg"):
+            words = [of_figure(path) for path in (file, module.GALLERY / file.name)]
+            assert words[0] == words[1], "to renew: python docs/site/gallery.py outputs/quickstart"
 
 
 def test_no_page_has_python_that_is_not_run():

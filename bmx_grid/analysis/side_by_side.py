@@ -41,7 +41,7 @@ CLUSTER = "cluster"
 SIGNED = ("gain_a", "gain_b", "difference", "low", "high")
 FORMS = {"r_a": ".4f", "r_b": ".4f", **dict.fromkeys(SIGNED, "+.4f")}
 NOTE = (
-    "gain: over the metric alone of the same run; difference: gain of b minus gain of a (of the metric alone: r of b "
+    "gain: over the baseline of the same run; difference: gain of b minus gain of a (of the baseline: r of b "
     "minus r of a) on the segments that both runs rated and scored, with its 95 % interval by a bootstrap of clusters."
 )
 

@@ -168,7 +168,7 @@ class Run:
 
     settings = _table("settings", "One row per setting with a grid: correlations of metric, best and published point.")
     grid = _table("grid", "Every correlation: side, w, p, correlation of each setting.")
-    points = _table("points", "The gain of each setting at each declared point.")
+    points = _table("points", "The gain of each setting at the published point and at those chosen on other data.")
     scores = _table("scores", "One row per segment and setting: human score, the metric alone and at each point.")
     boosts = _table("boosts", "The gain of each boost over the metric and controls, on other segments than chose it.")
     verdicts = _table("verdicts", "The verdict on each metric and explainer.")
@@ -365,7 +365,7 @@ class Run:
         return answer_in_notebook(analysis, remarks=remarks, table=table, footer=f"{place}{names}.")
 
     def _answer(self) -> tuple[Sequence[str], pd.DataFrame]:
-        """The answer, and a table with the gains at the fixed points and their intervals."""
+        """The answer, and a table with the gains at the published points and their intervals."""
         import pandas as pd
 
         from bmx_grid.analysis.headline import answer
@@ -392,7 +392,7 @@ class Run:
         return lines, shown.dropna(axis=1, how="all")
 
     def _gains(self) -> tuple[pd.DataFrame, dict[str, str]]:
-        """The table of settings with the gains at the fixed points, and the headers of its columns that are shown."""
+        """The table of settings with the gains at the published points, and the headers of the columns shown."""
         from bmx_grid.analysis.base import each_row
         from bmx_grid.analysis.points import declared_points, point_name
         from bmx_grid.evaluations.boost_evidence import PUBLISHED
@@ -402,7 +402,7 @@ class Run:
         tested = rows.loc[rows["low"].notna(), [*FACTORS, "gain", "low", "high"]]
         frame = self._frame("settings").merge(tested, on=[*FACTORS], how="left")
         points = {point_name(row.explainer, row.w, row.p) for row in each_row(rows)}
-        point = points.pop() if len(points) == 1 else "the fixed point"
-        columns = {"n_used": "segments", "baseline": "metric alone", "gain": f"gain at {point}"}
+        point = points.pop() if len(points) == 1 else "the published point"
+        columns = {"n_used": "segments", "baseline": "baseline", "gain": f"gain at {point}"}
         columns |= {"low": "low", "high": "high", "best": "in-sample best"}
         return frame, columns

@@ -48,7 +48,7 @@ def answer_text(given: Given, width: int) -> str:
     verdicts = given.ask(verdict_table)
     first = filter(None, [of_boosts["conclusion"], *headline.not_evidence(given)])
     parts = ["\n".join(wrapped(sentence, width) for sentence in first)]
-    unit = f"gain in {correlation_in_words(given.correlation)} over the metric alone"
+    unit = f"gain in {correlation_in_words(given.correlation)} over the baseline"
     for question, rows in each_group(verdicts, "question"):
         parts.append("\n".join(_table(title_of_question(question, rows), unit, rows, width)))
     parts.append("\n".join(_legend(verdicts, width)))

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bmx_grid.analysis.points import evaluated_at
 from bmx_grid.analysis.questions import Analysis, signature
 from bmx_grid.core.storage import replacing
 from bmx_grid.core.wording import correlation_in_words, counted, visible
@@ -186,17 +187,12 @@ def correlation_of(analysis: Analysis) -> str:
     return correlation_in_words(analysis.correlation)
 
 
-def name_of_fixed(analysis: Analysis) -> str:
-    """What the point is called at which the settings of an explainer are evaluated (`at_points`)."""
-    return "published point" if analysis.fixed else "median point"
-
-
 def mark_point(axes: Axes, analysis: Analysis, kind: str, x: float, y: float) -> Any:
     """Mark a point as the page does: the best one, or that of a kind in points.parquet; the mark, for a legend."""
     from matplotlib.patheffects import withStroke
 
     marker = {BEST: "o", PUBLISHED: "x", ELSEWHERE: "s"}[kind]
-    names = {BEST: "best (in-sample)", PUBLISHED: name_of_fixed(analysis), ELSEWHERE: CHOSEN_ELSEWHERE}
+    names = {BEST: "best (in-sample)", PUBLISHED: evaluated_at(analysis), ELSEWHERE: CHOSEN_ELSEWHERE}
     (mark,) = axes.plot(
         [x],
         [y],

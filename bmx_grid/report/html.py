@@ -18,7 +18,7 @@ from bmx_grid.analysis import answers, headline
 from bmx_grid.analysis.base import FACTORS, PAIR, Cell, Table, each_group, each_row
 from bmx_grid.analysis.examples import RULE, Example
 from bmx_grid.analysis.finished import NAME
-from bmx_grid.analysis.points import chosen_points, in_sample_in_words, points_in_words
+from bmx_grid.analysis.points import chosen_points, evaluated_at, in_sample_in_words, points_in_words
 from bmx_grid.analysis.questions import Analysis, signature
 from bmx_grid.analysis.verdict_table import verdict_table
 from bmx_grid.core.pages import coloured_sides, environment, in_notebook, printable
@@ -37,7 +37,7 @@ from bmx_grid.core.wording import (
 )
 from bmx_grid.evaluations.verdicts import TOO_LITTLE
 from bmx_grid.report.answer import papers_numbers, shifted_in_words, title_of_question
-from bmx_grid.report.canvas import Drawing, correlation_of, name_of_fixed
+from bmx_grid.report.canvas import Drawing, correlation_of
 from bmx_grid.report.maps import LEAST, maps_of, packed, png, scale_of
 from bmx_grid.sweep.settings import ALONE
 
@@ -61,7 +61,7 @@ def write_report(
     """Write the page of an analysis to `path` in one step.
 
     figures: drawings as SVG; tables: those to read; examples: segments with attributions; facts: further
-    (name, words) on what was run. Without verdicts brief tables take their place.
+    (name, words) on what was run. Brief tables are open, of our own questions in the place of verdicts.
     Raises StoreError when the page cannot be written.
     """
     answer = analysis.ask(answers.compute)
@@ -73,12 +73,14 @@ def write_report(
     if not analysis.judged:
         # The gains of explainers, which the other lines tell, are in a table; the last says what to do next.
         leads = [*analysis.ask(headline.compute)["headline"], *answer["answers"][-1:]]
-    shown = list(tables)
+    # Verdicts stand for the brief tables of our own questions; what other packages ask they do not know.
+    questions = analysis.further_questions if analysis.judged else analysis.questions
+    brief = {table.stem for table in analysis.tables_of(questions) if table.brief}
     # The sort is stable: among the brief ones, and among the others, the order stays.
-    shown.sort(key=lambda table: not table.brief)
-    n_open = 0
-    if not analysis.judged:
-        n_open = sum(table.brief for table in shown) if len(analysis.table) else MOST_OPEN
+    shown = sorted(tables, key=lambda table: table.stem not in brief)
+    n_open = MOST_OPEN
+    if len(analysis.table) or analysis.judged:
+        n_open = sum(table.stem in brief for table in shown)
     signature_line = ""
     parts: dict[str, Any] = {}
     if len(analysis.table):
@@ -88,7 +90,7 @@ def write_report(
             "maps": list(maps_of(analysis, scale)),
             "most_maps": MOST_MAPS,
             "scale": scale,
-            "point": name_of_fixed(analysis),
+            "point": evaluated_at(analysis),
             "grids": packed(analysis, scale),
             "table": analysis.table,
             "aggregation": analysis.aggregation,

@@ -66,7 +66,7 @@ def failures(failed: Sequence[NotRun], title: str = "failed") -> str:
 
 
 def setting_line(ended: SettingResult | NotRun, place: int, total: int, said: set[str]) -> str:
-    """One line for one finished setting: correlations of the metric alone and at its fixed point, what it took.
+    """One line for one finished setting: correlations of the baseline and at its published point, what it took.
 
     A reason that is already in `said` is not said again; a new one is added. A long one is cut: `failures` has it all.
     """

@@ -111,7 +111,7 @@ def test_the_answer_has_a_line_for_each_metric_and_explainer():
         "SHAP on m (power_mean_grid): confounded, +0.020 [+0.010, +0.030], 4 language pairs, 1,500 segments",
         "LIME on m (power_mean_grid): no gain shown, +0.010 [0.000, +0.020], 4 language pairs, 1,500 segments (helps "
         "by learned, hurts by spread)",
-        "LIME on m (power_mean_grid) at its fixed point: hurts, -0.050 [-0.060, -0.040], 4 language pairs, 1,500 "
+        "LIME on m (power_mean_grid) at its published point: hurts, -0.050 [-0.060, -0.040], 4 language pairs, 1,500 "
         "segments",
         "LIME on n (power_mean_grid): no gain shown, +0.004 [-0.006, +0.014], 4 language pairs, 1,500 segments",
         "LIME on m (sides) for a: not judged: none.",

@@ -12,10 +12,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
+import some_frames
 import yaml
 
 import bmx_grid as bmx
 from bmx_grid.api.compose import composed
+from bmx_grid.api.sweep import objective
 from bmx_grid.api.sweep_plan import OF_THE_SWEEP
 from bmx_grid.commands.run import compose_and_run
 from bmx_grid.core.configure import option_class, options
@@ -394,3 +396,23 @@ def test_a_notebook_shows_a_mistake_as_its_sentence(capsys):
         assert "Traceback" not in printed and len(printed.strip().splitlines()) == 1
     finally:
         shell.history_manager.end_session()
+
+
+@pytest.mark.parametrize(
+    ("rows", "reached"),
+    [
+        pytest.param([{"gain": 0.01}, {"gain": -0.02, "metric": "m2"}], 0.01, id="the largest"),
+        pytest.param([{"gain": 0.01}, {"gain": 0.2, "point": "published"}], 0.01, id="in-sample on the paper's data"),
+        pytest.param([{"gain": 0.01}, {"gain": 0.2, "language_pair": "de-en"}], 0.01, id="one pair of several"),
+        pytest.param([{"gain": -0.01}, {"gain": 0.2, "explainer": "random"}], -0.01, id="a control"),
+        pytest.param([{"gain": float("nan")}], float("nan"), id="undefined: no correlation in its place"),
+        pytest.param([], 0.5, id="no verdicts: the correlation of the best metric"),
+    ],
+)
+def test_a_sweep_reached_the_gain_of_a_boost_chosen_on_other_data(rows, reached, tmp_path):
+    frames = {"settings": some_frames.settings({}, {"baseline": 0.4})}
+    if rows:
+        frames["verdicts"] = some_frames.verdicts(*rows)
+    for name, frame in frames.items():
+        frame.to_parquet(tmp_path / f"{name}.parquet")
+    assert objective(tmp_path) == pytest.approx(reached, nan_ok=True)

@@ -7,6 +7,7 @@ import re
 import zlib
 from dataclasses import replace
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -216,6 +217,17 @@ def test_counts_are_shown_where_nothing_was_judged(tmp_path):
     order = ["answer", "table-overview", "maps", "of-table-settings", "what-was-run"]
     assert sorted(order, key=page.ids.index) == order
     assert page.open_tables == 1 and "No boost was judged" in " ".join(page.visible)
+
+
+def test_a_brief_table_of_another_package_is_open_beside_verdicts(tmp_path):
+    """As on the terminal; those of our own questions, which verdicts stand for, are below."""
+    rows = (((Cell("de-en"), Cell(-0.5)),),)
+    theirs = [Table(stem, stem, ("pair", "r"), rows, (), brief=stem == "short") for stem in ("long", "short")]
+    question = SimpleNamespace(__name__="theirs.question", compute=lambda given: {}, tables=lambda result: theirs)
+    analysis = replace(with_verdicts(1), questions=(*with_verdicts(1).questions, question))
+    page = written(tmp_path, analysis)
+    order = ["verdicts", "table-short", "maps", "table-long"]
+    assert page.open_tables == 2 and sorted(order, key=page.ids.index) == order
 
 
 def test_a_page_of_metrics_opens_few_tables(tmp_path):
@@ -457,7 +469,7 @@ def test_what_cannot_be_analysed_is_said_and_nothing_written(tmp_path, results, 
 def test_a_sweep_is_analysed_at_its_declared_points(tmp_path, dataset, message):
     analysis, *_ = analysed([make_result(dataset=dataset)], tmp_path, lime=(0.4, -1.4), shap=(0.6, -0.95))
     sentence, *_ = headline.answer(analysis)
-    assert sentence.startswith("LIME at w 0.4, p -1.4, as published (") and message in sentence
+    assert sentence.startswith("LIME at w 0.4, p -1.4, published (") and message in sentence
     assert set(analysis.fixed) == {"lime"}
     page = read(tmp_path)
     assert rows_of(page, "table-overview")[1][:3] == ["LIME", "0.4", "−1.4"]

@@ -106,7 +106,7 @@ def test_the_published_grid_gives_the_papers_figures(authors_analysis):
     stems = ("gain_by_metric_lime", "best_w_and_p_by_explainer", "better_and_worse_by_explainer", "ridge")
     metrics, boxes, counts, ridge = (words(by_stem[stem]) for stem in stems)
     for baseline in ("0.768", "0.479", "0.532", "0.466", "0.307"):
-        assert f"metric alone {baseline}" in metrics
+        assert f"baseline {baseline}" in metrics
     assert {"BERTScore:", "XMoverScore:", "XLMR-SBERT:"} <= set(metrics.split())
     for median in ("Md 0.4", "Md −1.4", "Md −13.1", "Md −0.95"):
         assert median in boxes
@@ -125,9 +125,9 @@ def test_the_captions_of_settings_say_what_is_undefined_and_where_nothing_boosts
     assert "1 setting undefined" in words(better_and_worse(analysis))
     assert "1 gain undefined" in words(gains_by(analysis, "lime", "dataset"))
     drawing = setting_drawing(analysis, 2)
-    assert "Best of all points: the metric alone." in drawing.caption and "best (in-sample)" not in words(drawing)
+    assert "Best of all points: the baseline." in drawing.caption and "best (in-sample)" not in words(drawing)
     alone = setting_drawing(analyse_table(table(surfaces), fixed={"lime": Point(p=0.5, w=1.0)}), 1)
-    assert "Published point: 0.5000 (metric alone), given" in alone.caption.replace("\xa0", " ")
+    assert "Published point: 0.5000 (baseline), given" in alone.caption.replace("\xa0", " ")
 
 
 def test_gains_by_a_factor_have_a_mark_each_their_mean_and_its_interval():
@@ -240,7 +240,7 @@ def test_a_figure_of_boosts_has_their_gains_beside_placebos_and_only_those_that_
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["gain", LENGTH_MARK, *of_placebos]
     assert (REASSIGNED_MARK in drawing.caption) == bool(of_placebos)
-    assert "correlation, boosted minus metric alone" in drawing.caption and "it helps, 1 of 3" in drawing.caption
+    assert "correlation, boosted minus baseline" in drawing.caption and "it helps, 1 of 3" in drawing.caption
 
 
 def test_what_hurts_and_too_little_data_are_told_apart_without_colour():
