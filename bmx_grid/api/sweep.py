@@ -16,8 +16,9 @@ from bmx_grid.analysis import answers
 from bmx_grid.analysis.base import FACTORS, Given, each_group, first_row
 from bmx_grid.analysis.finished import facts_of, options_of
 from bmx_grid.analysis.headline import answer
+from bmx_grid.analysis.paper_numbers import papers_numbers
 from bmx_grid.analysis.points import in_sample_in_words
-from bmx_grid.analysis.questions import Analysis, numbers, papers_numbers
+from bmx_grid.analysis.questions import Analysis, numbers
 from bmx_grid.analysis.verdict_rows import DECLARED, of_settings, shown_verdicts
 from bmx_grid.api.sweep_plan import OF_THE_SWEEP, Sweep, config_text, plan_sweep
 from bmx_grid.boosts.recipe import write_recipe
@@ -336,7 +337,7 @@ def _track(
     lines = [f"- {markdown(line)}" for line in answer(analysis)]
     conclusion = markdown(analysis.ask(answers.compute)["conclusion"])
     shown = [replace(table, notes=()) for table in analysis.tables() if table.stem in DESCRIBED]
-    parts = [f"**{conclusion}**" if conclusion else "", papers_numbers(analysis), "\n".join(lines)]
+    parts = [f"**{conclusion}**" if conclusion else "", " ".join(papers_numbers(analysis)), "\n".join(lines)]
     note = "\n\n".join(filter(None, [*parts, *map(as_markdown, shown), reading]))
     sweep.tracker.headline(numbers(analysis), note, written, tags)
 

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import yaml
 
+from bmx_grid.analysis.finished import FigureOptions, figure_options
 from bmx_grid.boosts.base import Boost
 from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
 from bmx_grid.core.configure import build, build_options, check_seed, convert
@@ -25,7 +26,6 @@ from bmx_grid.evaluations.boosts import BoostEvaluation
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.measures.grid import GridSpec
 from bmx_grid.metrics.base import Metric
-from bmx_grid.report.figure_options import FigureOptions, figure_options
 from bmx_grid.sweep.executors.base import Executor
 from bmx_grid.sweep.folder import strip_runtime_keys
 from bmx_grid.sweep.judge import fingerprint, grid_evaluation

@@ -45,7 +45,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bmx_grid.analysis.base import Table
-from bmx_grid.analysis.finished import facts_of, load_results, read_config
+from bmx_grid.analysis.finished import FigureOptions, facts_of, figure_options, load_results, read_config
 from bmx_grid.analysis.load import load_table
 from bmx_grid.analysis.questions import Analysis, answerable, load_questions, signature
 from bmx_grid.api.compose import parse_one
@@ -56,7 +56,6 @@ from bmx_grid.core.terminal import command, working
 from bmx_grid.core.wording import counted, visible
 from bmx_grid.measures.correlation import Kind
 from bmx_grid.measures.grid import Point, check_points
-from bmx_grid.report.figure_options import FigureOptions, figure_options
 from bmx_grid.report.table import FORMATS, as_text, sentences, table_file, terminal_width, write_table
 from bmx_grid.sweep.folder import CONFIG, TABLES, OutputFolder
 

@@ -13,7 +13,7 @@ from bmx_grid.analysis import headline, metrics_and_people
 from bmx_grid.analysis.base import FACTORS, NO_SETTINGS, SettingKey, Table
 from bmx_grid.analysis.examples import Example, choose_examples
 from bmx_grid.analysis.factors import fit_rows
-from bmx_grid.analysis.finished import AnalysisOptions, Results
+from bmx_grid.analysis.finished import AnalysisOptions, FigureOptions, Results
 from bmx_grid.analysis.load import of_results
 from bmx_grid.analysis.points import selection
 from bmx_grid.analysis.questions import Analysis, answerable
@@ -23,7 +23,6 @@ from bmx_grid.core.wording import counted, setting_label
 from bmx_grid.evaluations.stored_tables import Tables
 from bmx_grid.report.answer import answer_text
 from bmx_grid.report.canvas import Drawing, figure_file, render, save
-from bmx_grid.report.figure_options import FigureOptions
 from bmx_grid.report.figures import boosts, declared_gains, human_ceilings, setting_drawing
 from bmx_grid.report.html import write_report
 from bmx_grid.report.paper_figures import best_boxes, better_and_worse, gains_by, gains_of_all_points, ridge_bars

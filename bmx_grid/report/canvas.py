@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bmx_grid.analysis.finished import FigureFormat
 from bmx_grid.analysis.points import evaluated_at
 from bmx_grid.analysis.questions import Analysis, signature
 from bmx_grid.core.storage import replacing
 from bmx_grid.core.wording import correlation_in_words, counted, visible
 from bmx_grid.evaluations.boost_evidence import ELSEWHERE, PUBLISHED
-from bmx_grid.report.figure_options import FigureFormat
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,6 +78,7 @@ STYLE: Any = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "svg.hashsalt": "bmx-grid",  # of the names inside a file, so that the same figure gives the same bytes
+    "figure.labelsize": 8.0,
     "pdf.fonttype": 42,  # letters that can be searched and copied
     "svg.fonttype": "none",  # text stays text: small and searchable
     "text.hinting": "none",

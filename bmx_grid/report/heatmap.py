@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bmx_grid.analysis.questions import Analysis
-from bmx_grid.report.canvas import PAGE, SMALL, canvas, correlation_of, mark_point
+from bmx_grid.report.canvas import PAGE, canvas, correlation_of, legend_above, mark_point
 from bmx_grid.report.maps import DOWN, UP, maps_of, scale_of
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ def heat_maps(analysis: Analysis, rows: Collection[int]) -> Figure:
     n_across = min(len(maps), MOST_ACROSS)
     n_lines = math.ceil(len(maps) / n_across)
     figure, frames = canvas(PAGE, 0.8 + MAP_HEIGHT * n_lines, columns=n_across, rows=n_lines)
-    w = scale.w[:: math.ceil(len(scale.w) / MOST_TICKS)]
-    heights = [1 - (place + 0.5) / len(scale.w) for place in np.flatnonzero(np.isin(scale.w, w))]
+    every = math.ceil(len(scale.w) / MOST_TICKS)
+    heights = 1 - (np.arange(len(scale.w)) + 0.5) / len(scale.w)
     marks = {}
     for axes, parts in zip_longest(frames, maps):
         if parts is None:
@@ -40,17 +40,17 @@ def heat_maps(analysis: Analysis, rows: Collection[int]) -> Figure:
             continue
         axes.imshow(parts["pixels"], extent=(0, 1, 1, 0), aspect="auto", interpolation="nearest")
         axes.set_title(f"{parts['name']}\n{parts['words']}", loc="left", fontsize=6)
-        axes.set_xticks([place for place, _ in scale.powers], [power for _, power in scale.powers], fontsize=6)
-        axes.set_yticks(heights, [f"{weight:g}" for weight in w], fontsize=6)
+        axes.set_xticks(*zip(*scale.powers, strict=True))
+        axes.set_yticks(heights[::every], [f"{weight:g}" for weight in scale.w[::every]])
+        axes.tick_params(labelsize=6)
         for kind, (x, y) in parts["marks"]:
             marks[kind] = mark_point(axes, analysis, kind, x, y)
-    figure.supxlabel("p of the power mean, stretched around 0", fontsize=SMALL)
-    figure.supylabel("w (1: the baseline)", fontsize=SMALL)
+    figure.supxlabel("p of the power mean, stretched around 0")
+    figure.supylabel("w (1: the baseline)")
     ends = np.array([DOWN, (255, 255, 255), UP]) / 255
     shades = LinearSegmentedColormap.from_list("gain", ends)
     mappable = ScalarMappable(Normalize(-scale.limit, scale.limit), shades)
     unit = f"gain in {correlation_of(analysis)}, in-sample"
     figure.colorbar(mappable, ax=frames, label=unit, extend="both", aspect=40)
-    if marks:
-        figure.legend(handles=list(marks.values()), loc="outside upper left", frameon=False, ncols=3)
+    legend_above(figure, handles=list(marks.values()), ncols=3)
     return figure

@@ -18,6 +18,7 @@ from bmx_grid.analysis import answers, headline
 from bmx_grid.analysis.base import FACTORS, PAIR, Cell, Table, each_group, each_row
 from bmx_grid.analysis.examples import RULE, Example
 from bmx_grid.analysis.finished import NAME
+from bmx_grid.analysis.paper_numbers import papers_numbers, shifted_in_words
 from bmx_grid.analysis.points import chosen_points, evaluated_at, in_sample_in_words, points_in_words
 from bmx_grid.analysis.questions import Analysis, signature
 from bmx_grid.analysis.verdict_table import verdict_table
@@ -36,7 +37,7 @@ from bmx_grid.core.wording import (
     written,
 )
 from bmx_grid.evaluations.verdicts import TOO_LITTLE
-from bmx_grid.report.answer import papers_numbers, shifted_in_words, title_of_question
+from bmx_grid.report.answer import title_of_question
 from bmx_grid.report.canvas import Drawing, correlation_of
 from bmx_grid.report.maps import LEAST, maps_of, packed, png, scale_of
 from bmx_grid.sweep.settings import ALONE
@@ -65,7 +66,6 @@ def write_report(
     Raises StoreError when the page cannot be written.
     """
     answer = analysis.ask(answers.compute)
-    verdicts = verdict_table(analysis)
     caveats = headline.not_evidence(analysis)
     # The sentences after the answers say what verdicts mean.
     notes = headline.answer(analysis)[len(answer["answers"]) :]
@@ -92,18 +92,17 @@ def write_report(
             "scale": scale,
             "point": evaluated_at(analysis),
             "grids": packed(analysis, scale),
-            "table": analysis.table,
-            "aggregation": analysis.aggregation,
             "points": points_in_words(analysis.ask(chosen_points)),
             "in_sample": analysis.ask(in_sample_in_words),
             "facts": [*_facts(analysis), *facts, ("signature of the table", signature_line)],
         }
     template = page_templates().get_template("report.html.jinja")
     page = template.render(
+        analysis=analysis,
         title=visible(dict(facts).get(NAME) or Path(analysis.table.origin).name),
         leads=[*leads, *caveats],
         context=_context(analysis),
-        **_shown_verdicts(analysis, verdicts),
+        **_shown_verdicts(analysis),
         notes=[line for line in notes if line not in caveats],
         numbers=[*papers_numbers(analysis), *shifted_in_words(analysis)],
         open_tables=shown[:n_open],
@@ -127,7 +126,7 @@ def answer_in_notebook(analysis: Analysis | None, *, remarks: Sequence[str], tab
     verdicts: dict[str, Any] = {}
     if analysis is not None and analysis.judged:
         leads = [analysis.ask(answers.compute)["conclusion"], *headline.not_evidence(analysis), *leads]
-        verdicts = _shown_verdicts(analysis, verdict_table(analysis))
+        verdicts = _shown_verdicts(analysis)
     return in_notebook("answer.jinja", HERE, leads=leads, table=table, footer=footer, **verdicts)
 
 
@@ -152,8 +151,9 @@ def _context(analysis: Analysis) -> str:
     return visible(setting_label(*parts))
 
 
-def _shown_verdicts(analysis: Analysis, verdicts: pd.DataFrame) -> dict[str, Any]:
+def _shown_verdicts(analysis: Analysis) -> dict[str, Any]:
     """What the template of verdicts needs."""
+    verdicts = verdict_table(analysis)
     return {
         "verdicts": list(_questions(verdicts)),
         "limit": _limit(verdicts),

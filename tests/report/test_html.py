@@ -19,7 +19,7 @@ from some_tables import P, W, flat, peaked, random_surfaces, table
 from bmx_grid.analysis import headline
 from bmx_grid.analysis.base import Cell, SettingKey, Table
 from bmx_grid.analysis.examples import Example, ExampleSide, RankedScore
-from bmx_grid.analysis.finished import AnalysisOptions
+from bmx_grid.analysis.finished import AnalysisOptions, FigureOptions
 from bmx_grid.analysis.finished import facts_of as facts_of_config
 from bmx_grid.analysis.questions import Analysis, analyse_table
 from bmx_grid.core.pages import SHARED
@@ -30,7 +30,6 @@ from bmx_grid.measures.grid import Point, PowerRange
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.report.analysis_files import analyse_sweep, page_figures, write_analysis
 from bmx_grid.report.canvas import Drawing, render
-from bmx_grid.report.figure_options import FigureOptions
 from bmx_grid.report.html import MOST_MAPS, answer_in_notebook, write_report
 from bmx_grid.report.maps import MapScale, maps_of, packed, scale_of
 from bmx_grid.sweep.executors.local import Sequential
