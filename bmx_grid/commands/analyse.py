@@ -20,7 +20,7 @@ output_dir or format says so.
   select.from=PATH      give gains at the median best points of another table,
                         which shares no setting with this one
   fixed.EXPLAINER.w=W   give gains of an explainer at this point (the nearest of
-  fixed.EXPLAINER.p=P   the grid) in place of the sweep's own; both are needed
+  fixed.EXPLAINER.p=P   the grid), not the published one; both are needed
   correlation=KIND      of several sweeps: pearson, spearman or kendall, where
                         they do not have the same
   questions=[MODULE]    further questions: modules with `compute` and `tables`,

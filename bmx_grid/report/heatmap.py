@@ -50,7 +50,6 @@ def heat_maps(analysis: Analysis, rows: Collection[int]) -> Figure:
     ends = np.array([DOWN, (255, 255, 255), UP]) / 255
     shades = LinearSegmentedColormap.from_list("gain", ends)
     mappable = ScalarMappable(Normalize(-scale.limit, scale.limit), shades)
-    unit = f"gain in {correlation_of(analysis)}, in-sample"
-    figure.colorbar(mappable, ax=frames, label=unit, extend="both", aspect=40)
+    figure.colorbar(mappable, ax=frames, label=f"gain in {correlation_of(analysis)}", extend="both", aspect=40)
     legend_above(figure, handles=list(marks.values()), ncols=3)
     return figure
