@@ -73,14 +73,13 @@ def write_report(
     if not analysis.judged:
         # The gains of explainers, which the other lines tell, are in a table; the last says what to do next.
         leads = [*analysis.ask(headline.compute)["headline"], *answer["answers"][-1:]]
-    # Verdicts stand for the brief tables of our own questions; what other packages ask they do not know.
-    questions = analysis.further_questions if analysis.judged else analysis.questions
-    brief = {table.stem for table in analysis.tables_of(questions) if table.brief}
+    brief = {table.stem for table in tables if table.brief}
+    if analysis.judged:
+        # Verdicts stand for the brief tables of our own questions; what other packages ask they do not know.
+        brief &= {table.stem for table in analysis.tables_of(analysis.further_questions)}
     # The sort is stable: among the brief ones, and among the others, the order stays.
     shown = sorted(tables, key=lambda table: table.stem not in brief)
-    n_open = MOST_OPEN
-    if len(analysis.table) or analysis.judged:
-        n_open = sum(table.stem in brief for table in shown)
+    n_open = len(brief) if len(analysis.table) or analysis.judged else MOST_OPEN
     signature_line = ""
     parts: dict[str, Any] = {}
     if len(analysis.table):
