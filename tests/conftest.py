@@ -150,7 +150,7 @@ def blank_figures(monkeypatch) -> None:
     def blank() -> Figure:
         return Figure(figsize=(0.1, 0.1))
 
-    monkeypatch.setattr(analysis_files, "save", lambda drawing, folder: save(replace(drawing, draw=blank), folder))
+    monkeypatch.setattr(analysis_files, "save", lambda drawing, *to: save(replace(drawing, draw=blank), *to))
 
 
 @pytest.fixture(autouse=True)

@@ -1,7 +1,7 @@
 """The answer of a sweep: what each boost is worth on segments that it was not chosen on, and what to do next.
 
-The numbers are those of verdicts.parquet. A results table alone has no verdicts: the mean gains at the fixed points are
-said instead, and that nothing was tested.
+The numbers are those of verdicts.parquet. A results table alone has no verdicts: the mean gains at one point per
+explainer are said instead, and that nothing was tested.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ OF_VERDICTS = (
     "Each boost is chosen on some segments, not boosting among the choices, and judged on others. Data set or language "
     "pair all: the mean over language pairs. In brackets 95 % intervals: of one pair by a bootstrap of clusters of "
     "segments; of several the wider of Student's t over the pairs and the bootstrap of all their clusters.",
-    "Gain: over the metric alone. Partial r: the correlation of boosted and human scores when score, numbers of words, "
+    "Gain: over the baseline. Partial r: the correlation of boosted and human scores when score, numbers of words, "
     "text statistics and named systems, raters and domains are controlled for; within sources or documents if the data "
     "have several segments of each. It is no gain, and may be larger than one. Length, curve alone, average of "
     "metrics: what these gain without an explanation, chosen in the same way. Partial r given metrics: all other "
@@ -244,7 +244,7 @@ def _not_judged(rows: pd.DataFrame, declared: pd.DataFrame) -> list[str]:
 
 
 def _untested(given: Given) -> list[str]:
-    """Mean gains at the fixed points, and why there are no verdicts."""
+    """Mean gains at one point per explainer, and why there are no verdicts."""
     if not len(given.table):
         return []
     # A results table alone has no scores of segments, and so nothing to test with.

@@ -166,15 +166,3 @@ def marked(tags: WordTags, row: int, words: Sequence[str]) -> tuple[bool, ...]:
     alignment = align(tokens, words)
     carried, _ = carry_labels(alignment, bad)
     return tuple(carried.tolist())
-
-
-def strengths(attributions: Sequence[Floats]) -> list[Floats]:
-    """float64[n] for each side, |attribution| relative to the largest of all sides; 0 where undefined or all are 0."""
-    # One scale for all sides: a reader compares the colours of source, reference and hypothesis.
-    sizes = [np.where(np.isfinite(values), np.abs(values), 0.0) for values in attributions]
-    largest = 0.0
-    for values in sizes:
-        largest = max(largest, float(values.max(initial=0.0)))
-    if largest == 0:
-        return sizes
-    return [values / largest for values in sizes]

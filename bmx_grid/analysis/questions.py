@@ -292,7 +292,7 @@ def numbers(analysis: Analysis) -> dict[str, float]:
 
 
 def _of_summaries(analysis: Analysis) -> Plain:
-    """The TRACKED numbers of the gains at the fixed points, of all settings and by explainer."""
+    """The TRACKED numbers of the gains at one point per explainer, of all settings and by explainer."""
     numbers_by_name = as_plain(analysis.ask(overview)[list(TRACKED)])
     # Those of all settings stand above the explainers, under no name of their own.
     return {**numbers_by_name.pop(ALL, {}), **numbers_by_name}

@@ -20,7 +20,7 @@ from bmx_grid.core.configure import convert
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, shown
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.core.storage import is_folder
-from bmx_grid.core.wording import METRIC_ALONE, correlation_in_words, telling_apart
+from bmx_grid.core.wording import correlation_in_words, telling_apart
 from bmx_grid.evaluations.base import BASE, SettingNames
 from bmx_grid.evaluations.base import ColumnKind as Holds
 from bmx_grid.evaluations.stored_tables import Tables, as_frame, check_columns, read_arrow
@@ -38,10 +38,11 @@ PREFIX = "boosted_"  # of the columns of scores.parquet that hold a point
 SEGMENT = ["id", "system"]
 HUMAN = "human"
 CLUSTER = "cluster"
+METRIC_ALONE = "metric alone"  # a point in the frames of users
 SIGNED = ("gain_a", "gain_b", "difference", "low", "high")
 FORMS = {"r_a": ".4f", "r_b": ".4f", **dict.fromkeys(SIGNED, "+.4f")}
 NOTE = (
-    "gain: over the metric alone of the same run; difference: gain of b minus gain of a (of the metric alone: r of b "
+    "gain: over the baseline of the same run; difference: gain of b minus gain of a (of the baseline: r of b "
     "minus r of a) on the segments that both runs rated and scored, with its 95 % interval by a bootstrap of clusters."
 )
 

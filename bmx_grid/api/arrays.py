@@ -138,11 +138,11 @@ class Boosted:
             alone = number(result.baseline, CORRELATION)
             best = number(result.best, CORRELATION)
             point = point_in_words(result.best_w, result.best_p)
-            return f"metric alone {alone}; best of the grid {best} at {point}, chosen on these segments"
+            return f"baseline {alone}; best of the grid {best} at {point}, chosen on these segments"
         verdict = self.verdict
         boosted = number(self.gain.x, CORRELATION)
         alone = number(self.gain.y, CORRELATION)
-        return f"{verdict.label}: {verdict.because}\n{self._spec.correlation} {boosted}, the metric alone {alone}"
+        return f"{verdict.label}: {verdict.because}\n{self._spec.correlation} {boosted}, baseline {alone}"
 
     def __repr__(self) -> str:
         rated = "no human scores"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-import html
 import io
 import itertools
 import shutil
 import tempfile
+import warnings
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from bmx_grid.api.inputs import listed, one_name, path
 from bmx_grid.api.kinds import PANDAS, FrameKind
-from bmx_grid.attribution.scored import COLOUR_LEGEND, MOST_SHOWN, coloured_words
+from bmx_grid.attribution.scored import MOST_SHOWN
 from bmx_grid.core.configure import convert, load_option
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, unknown
 from bmx_grid.core.file_keys import check_keys_of_files
+from bmx_grid.core.pages import Side, texts_in_notebook
 from bmx_grid.core.storage import is_folder
 from bmx_grid.core.wording import counted, factor_in_words, option_named, setting_label, visible, visible_lines
 
@@ -34,7 +35,7 @@ FACTORS = ("dataset", "language_pair", "metric", "explainer")
 # Rows of a table that a notebook shows.
 MOST_ROWS = 20
 FOUR_DIGITS = "{:.4f}".format
-PlotKind = Literal["curves", "heatmap"]
+PlotKind = Literal["verdicts", "heatmap", "curves"]
 Names = Sequence[str | None]  # in the order of FACTORS; None for any
 
 
@@ -63,25 +64,18 @@ class Words:
 
     def _repr_html_(self) -> str:
         """The first segments: a word in blue raises the score, one in orange lowers it."""
-        parts = [_paragraph(f"{setting_label(*self.names)}. {COLOUR_LEGEND}")]
-        texts = self.frame.groupby(["id", "system", "side"], sort=False, dropna=False)
-        # A segment has at most two sides.
-        for (identifier, _, side), rows in itertools.islice(texts, 2 * MOST_SHOWN):
-            words = coloured_words(rows["word"].tolist(), rows["attribution"].to_numpy())
-            label = html.escape(f"{identifier}, {side}")
-            parts.append(f"<p dir='auto'><small>{label}</small> {words}</p>")
-        return "".join(parts)
+        segments = []
+        texts = self.frame.groupby(["id", "system"], sort=False, dropna=False)
+        for (identifier, _), of_segment in itertools.islice(texts, MOST_SHOWN):
+            sides: list[Side] = []
+            for side, rows in of_segment.groupby("side", sort=False):
+                sides.append((str(side), rows["word"].tolist(), rows["attribution"].to_numpy(), [False] * len(rows)))
+            segments.append((f"segment {identifier}", sides))
+        return texts_in_notebook(f"{setting_label(*self.names)}.", segments)
 
 
-def _paragraph(line: str) -> str:
-    return f"<p>{html.escape(visible(line))}</p>"
-
-
-def chosen_setting(settings: Sequence[Sequence[str]], names: Names) -> int:
-    """The position of the one setting, each its four names, that fits.
-
-    Raises ConfigError for a name that no setting has, and where none or several settings fit.
-    """
+def chosen_settings(settings: Sequence[Sequence[str]], names: Names) -> list[int]:
+    """The positions of the settings, each its four names, that fit. Raises ConfigError for a name that none has."""
     fits = list(range(len(settings)))
     for place, (factor, name) in enumerate(zip(FACTORS, names, strict=True)):
         name = one_name(factor, name)
@@ -92,6 +86,12 @@ def chosen_setting(settings: Sequence[Sequence[str]], names: Names) -> int:
         if name not in known:
             raise ConfigError(f"{factor}: {unknown(factor_in_words(factor), str(name), known)}")
         fits = [row for row in fits if settings[row][place] == name]
+    return fits
+
+
+def chosen_setting(settings: Sequence[Sequence[str]], names: Names) -> int:
+    """The position of the one setting that fits. Raises ConfigError as above, and if none or several settings fit."""
+    fits = chosen_settings(settings, names)
     if len(fits) != 1:
         # Of no setting that fits, the first ones of all.
         candidates = [settings[row] for row in fits] or settings
@@ -168,7 +168,7 @@ class Run:
 
     settings = _table("settings", "One row per setting with a grid: correlations of metric, best and published point.")
     grid = _table("grid", "Every correlation: side, w, p, correlation of each setting.")
-    points = _table("points", "The gain of each setting at each declared point.")
+    points = _table("points", "The gain of each setting at the published point and at those chosen on other data.")
     scores = _table("scores", "One row per segment and setting: human score, the metric alone and at each point.")
     boosts = _table("boosts", "The gain of each boost over the metric and controls, on other segments than chose it.")
     verdicts = _table("verdicts", "The verdict on each metric and explainer.")
@@ -210,26 +210,43 @@ class Run:
         explainer: str | None = None,
         dataset: str | None = None,
         *,
-        kind: PlotKind = "curves",
+        kind: PlotKind | None = None,
     ) -> Figure:
-        """The grid of one setting: correlation over p with a line per w, or a "heatmap" with a cell per point.
+        """A figure of matplotlib, `.axes` and all; a notebook shows it.
 
-        A matplotlib figure, `.axes` and all; a notebook shows it. Names may be left out where they leave no choice.
-        Raises ConfigError for an unknown name or kind, and where several settings fit.
+        kind: "verdicts", the gain of each boost with its interval, of the whole run. "heatmap", the gain at every point
+        of the grid, a map for each setting that has the given names. "curves", correlation over p with a line per w, of
+        one setting. None: curves if a name is given or nothing was judged, else verdicts.
+        Raises ConfigError for an unknown name or kind, and if the names fit another number of settings.
         """
         from bmx_grid.report.canvas import style
-        from bmx_grid.report.figures import correlation_over_p
-        from bmx_grid.report.heatmap import correlation_heatmap
+        from bmx_grid.report.figures import boosts, correlation_over_p
+        from bmx_grid.report.heatmap import heat_maps
 
-        convert(kind, PlotKind, "kind")
-        draw = correlation_heatmap if kind == "heatmap" else correlation_over_p
-        row = chosen_setting(self.analysis.table.settings, (dataset, language_pair, metric, explainer))
+        convert(kind, PlotKind | None, "kind")
+        names = (dataset, language_pair, metric, explainer)
+        is_named = any(name is not None for name in names)
+        settings = self.analysis.table.settings
+        drawings = [] if is_named else list(boosts(self.analysis))
+        if kind == "verdicts" and is_named:
+            raise ConfigError("kind: verdicts are drawn of the whole run; leave out the names, or write kind='curves'.")
+        if kind == "verdicts" and not drawings:
+            raise ConfigError("kind: no boost was judged in this run; write kind='heatmap' or kind='curves'.")
         with style():
-            figure: Any = draw(self.analysis, row)
+            figure: Any
+            if kind == "heatmap":
+                figure = heat_maps(self.analysis, chosen_settings(settings, names))
+            elif drawings and kind != "curves":
+                figure = drawings[0].draw()
+                if len(drawings) > 1:
+                    warnings.warn("Not all boosts are drawn; report.html shows all.", stacklevel=2)
+            else:
+                figure = correlation_over_p(self.analysis, chosen_setting(settings, names))
 
         def picture() -> bytes:
             image = io.BytesIO()
-            figure.savefig(image, format="png", dpi=110)
+            with style():
+                figure.savefig(image, format="png", dpi=110)
             return image.getvalue()
 
         # Else a notebook shows a figure that pyplot did not make as a line of text.
@@ -332,20 +349,27 @@ class Run:
     def __repr__(self) -> str:
         failed = f", {self.n_failed} failed" if self.n_failed else ""
         n_tables = counted(len(self.names), "table")
-        return f"Run({str(self.folder)!r}: {n_tables}{failed})"
+        place = repr(str(self.folder)) if self._temporary is None else "temporary"
+        return f"Run({place}: {n_tables}{failed})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the answer, and numbers of every setting; of metrics alone, correlations."""
-        lines, frame = self._answer()
+        """What a notebook shows: the table of verdicts; without any the answer, and numbers of every setting."""
+        from bmx_grid.report.html import answer_in_notebook
+
+        analysis = self.analysis if "settings" in self.names else None
+        remarks: Sequence[str] = [f"{counted(self.n_failed, 'failure')}."] if self.n_failed else []
         table = ""
-        if len(frame):
-            table = frame.to_html(index=False, max_rows=MOST_ROWS, float_format=FOUR_DIGITS)
+        if analysis is None or not analysis.judged:
+            remarks, frame = self._answer()
+            if len(frame):
+                table = frame.to_html(index=False, max_rows=MOST_ROWS, float_format=FOUR_DIGITS)
+        # A temporary folder is nothing to remember.
+        place = "" if self._temporary is not None else f"{self.folder}: "
         names = ", ".join(self.names) or "no tables"
-        footer = _paragraph(f"{self.folder}: {names}.")
-        return "".join([*map(_paragraph, lines), table, footer])
+        return answer_in_notebook(analysis, remarks=remarks, table=table, footer=f"{place}{names}.")
 
     def _answer(self) -> tuple[Sequence[str], pd.DataFrame]:
-        """The answer, and a table with the gains at the fixed points and their intervals."""
+        """The answer, and a table with the gains at the published points and their intervals."""
         import pandas as pd
 
         from bmx_grid.analysis.headline import answer
@@ -372,7 +396,7 @@ class Run:
         return lines, shown.dropna(axis=1, how="all")
 
     def _gains(self) -> tuple[pd.DataFrame, dict[str, str]]:
-        """The table of settings with the gains at the fixed points, and the headers of its columns that are shown."""
+        """The table of settings with the gains at the published points, and the headers of the columns shown."""
         from bmx_grid.analysis.base import each_row
         from bmx_grid.analysis.points import declared_points, point_name
         from bmx_grid.evaluations.boost_evidence import PUBLISHED
@@ -382,7 +406,7 @@ class Run:
         tested = rows.loc[rows["low"].notna(), [*FACTORS, "gain", "low", "high"]]
         frame = self._frame("settings").merge(tested, on=[*FACTORS], how="left")
         points = {point_name(row.explainer, row.w, row.p) for row in each_row(rows)}
-        point = points.pop() if len(points) == 1 else "the fixed point"
-        columns = {"n_used": "segments", "baseline": "metric alone", "gain": f"gain at {point}"}
+        point = points.pop() if len(points) == 1 else "the published point"
+        columns = {"n_used": "segments", "baseline": "baseline", "gain": f"gain at {point}"}
         columns |= {"low": "low", "high": "high", "best": "in-sample best"}
         return frame, columns

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import itertools
-import math
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,19 +15,21 @@ from typing import TYPE_CHECKING, Any
 from bmx_grid.analysis.base import FACTORS, Given, each_group, first_row
 from bmx_grid.analysis.finished import facts_of, options_of
 from bmx_grid.analysis.headline import answer
+from bmx_grid.analysis.paper_numbers import papers_numbers
 from bmx_grid.analysis.points import in_sample_in_words
 from bmx_grid.analysis.questions import Analysis, numbers
-from bmx_grid.analysis.verdict_rows import of_settings
+from bmx_grid.analysis.verdict_rows import DECLARED, of_settings, shown_verdicts
 from bmx_grid.api.sweep_plan import OF_THE_SWEEP, Sweep, config_text, plan_sweep
 from bmx_grid.boosts.recipe import write_recipe
 from bmx_grid.core.storage import remove_abandoned, write_text
 from bmx_grid.core.terminal import Progress, say, working
 from bmx_grid.core.wording import counted, visible_lines
 from bmx_grid.evaluations.base import Estimate
-from bmx_grid.report.answer import coloured, papers_numbers, verdict_tables
+from bmx_grid.evaluations.stored_tables import read_frame
+from bmx_grid.report.answer import coloured, verdict_tables
 from bmx_grid.report.table import as_markdown, markdown
 from bmx_grid.report.terminal_lines import announcement, failures, plan_table, setting_line
-from bmx_grid.sweep.folder import CONFIG, RECIPES, TABLES, OutputFolder, alone, recipes_of
+from bmx_grid.sweep.folder import CONFIG, RECIPES, TABLES, OutputFolder, alone, recipes_of, table_path
 from bmx_grid.sweep.judge import SettingResult, judge_sweep
 from bmx_grid.sweep.mlflow_runs import Finding
 from bmx_grid.sweep.scoring import run_plan
@@ -98,20 +99,22 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
 
 
 def objective(folder: Path) -> float:
-    """What a finished sweep reached: its largest gain, without explainers its largest correlation; NaN without any."""
-    from pyarrow import parquet
+    """What a finished sweep reached: the largest gain of its verdicts on boosts that were chosen on other data.
 
-    from bmx_grid.sweep.folder import table_path
-
-    for table, column in (("verdicts", "gain"), ("settings", "baseline")):
-        path = table_path(folder, table)
+    Without verdicts the largest correlation of a metric; NaN where nothing is defined. Published points, controls, and
+    single language pairs of a verdict on several do not count.
+    """
+    frames = {}
+    for name in ("verdicts", "settings"):
+        path = table_path(folder, name)
         if path.is_file():
-            # `read_table` would import pandas.
-            values = parquet.ParquetFile(path).read(columns=[column])[column].to_pylist()
-            known = [value for value in values if value is not None and not math.isnan(value)]
-            if known:
-                return float(max(known))
-    return math.nan
+            frames[name] = read_frame(path)
+    given = Given(frames)
+    reached = given.settings["baseline"]
+    if given.judged:
+        verdicts = shown_verdicts(given)
+        reached = verdicts.loc[verdicts["question"] == DECLARED, "gain"]
+    return float(reached.max())
 
 
 def _run(sweep: Sweep) -> Ended:
@@ -306,7 +309,7 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder) -> tuple[str, list[Path]
                 options_of(sweep.config),
                 folder,
                 tables=tables,
-                every_figure=settings.figures == "all",
+                figures=settings.figures,
                 facts=facts_of(sweep.config),
             )
         written += files

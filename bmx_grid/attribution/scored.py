@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,15 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bmx_grid.attribution.explain import Explanation
+from bmx_grid.core.pages import Side, texts_in_notebook
 from bmx_grid.core.ragged import Floats
-from bmx_grid.core.wording import counted, visible
+from bmx_grid.core.wording import counted
 from bmx_grid.words.segmentation import split_words
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MOST_SHOWN = 5  # segments that a notebook shows
-COLOUR_LEGEND = "Blue: raises the score; orange, wavy line: lowers it."
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,32 +61,14 @@ class Scored:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the first segments with their scores and coloured words."""
-        shown = []
+        segments = []
         for row, (score, base) in enumerate(itertools.islice(zip(self.scores, self.base, strict=True), MOST_SHOWN)):
-            boosted = "" if score == base else f", metric alone {base:.4f}"
-            shown.append(f"<p><small>row {row}: {score:.4f}{boosted}</small></p>")
-            if not self.explanations:
-                continue
-            explanation = self.explanations[row]
-            for side, values in explanation.attributions.items():
-                words = coloured_words(split_words(explanation.item.text(side)), values)
-                shown.append(f"<p dir='auto'><small>{side}</small> {words}</p>")
-        legend = f"<p>{COLOUR_LEGEND}</p>" if self.explanations else ""
-        heading = f"<p>{html.escape(repr(self))}</p>"
-        return "".join([heading, legend, *shown])
-
-
-def coloured_words(words: Sequence[str], attributions: Floats) -> str:
-    """The words of a text in HTML: blue for those above 0, orange and a wavy line below; deeper for larger ones."""
-    sizes = np.abs(attributions)
-    largest = float(np.nanmax(sizes, initial=0.0)) or 1.0
-    spans = []
-    for word, value in zip(words, attributions, strict=True):
-        colour, line = ("0,114,178", "solid") if value > 0 else ("213,94,0", "wavy")
-        style = ""
-        # Neither 0 nor NaN.
-        if abs(value) > 0:
-            share = abs(value) / largest / 2
-            style = f"background:rgba({colour},{share:.2f});text-decoration:underline {line}"
-        spans.append(f"<span style='{style}' title='{value:+.4g}'>{html.escape(visible(word))}</span>")
-    return " ".join(spans)
+            baseline = "" if score == base else f", baseline {base:.4f}"
+            sides: list[Side] = []
+            if self.explanations:
+                explanation = self.explanations[row]
+                for side, values in explanation.attributions.items():
+                    words = split_words(explanation.item.text(side))
+                    sides.append((side, words, values, [False] * len(words)))
+            segments.append((f"row {row}: {score:.4f}{baseline}", sides))
+        return texts_in_notebook(f"{self!r}.", segments)

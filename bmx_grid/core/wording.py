@@ -15,7 +15,7 @@ from pathlib import PurePath
 
 UNDEFINED = "n/a"
 MINUS = "−"  # where type is set: drawings and pages
-METRIC_ALONE = "metric alone"
+BASELINE = "baseline"
 FACTOR_NAMES = {"dataset": "data set", "language_pair": "language pair", "metric": "metric", "explainer": "explainer"}
 LONGEST_STEM = 150  # bytes: file systems take 255, and a file being written carries host, process and suffix beside it
 # Characters that turn the direction of a line, so that a text reads as another one.
@@ -135,9 +135,9 @@ def typeset(value: float | None, form: str = "g") -> str:
 
 
 def point_in_words(w: float, p: float, minus: str = "-") -> str:
-    """A (w, p) for people: "w 0.4, p -1.4"; with w = 1, where p means nothing, "metric alone"; "no point" for NaN."""
+    """A (w, p) for people: "w 0.4, p -1.4"; with w = 1, where p means nothing, "baseline"; "no point" for NaN."""
     if w == 1:
-        return METRIC_ALONE
+        return BASELINE
     if math.isnan(w) or math.isnan(p):
         return "no point"
     return f"w {number(w, 'g', minus)}, p {number(p, 'g', minus)}"

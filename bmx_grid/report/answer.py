@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bmx_grid.analysis import answers, headline, marked_words, metrics_and_people
-from bmx_grid.analysis.base import CONTROLS, Cell, Given, Table, each_group, each_row
-from bmx_grid.analysis.points import PUBLISHED_POINTS
+from bmx_grid.analysis.base import Cell, Given, Table, each_group, each_row
+from bmx_grid.analysis.paper_numbers import papers_numbers, shifted_in_words
 from bmx_grid.analysis.verdict_table import verdict_table
-from bmx_grid.core.wording import P_VALUE, correlation_in_words, named, number, written
+from bmx_grid.core.wording import P_VALUE, correlation_in_words, named, number
 from bmx_grid.evaluations.boost_evidence import PUBLISHED
 from bmx_grid.evaluations.verdicts import HELPS, HURTS, LEGEND
 from bmx_grid.report.table import COUNT, GAP, tables_as_text, wrapped
@@ -31,7 +31,6 @@ MARKED = "the interval leaves 0 out, but not after Holm's correction"
 COLOURS: Mapping[str, str] = {HELPS: "\x1b[32m", HURTS: "\x1b[31m"}  # green, red
 PLAIN = "\x1b[0m"
 FIRST_WORD = re.compile(rf"^({HELPS}|{HURTS})\b", re.MULTILINE)
-MOSTLY = 0.5  # of the segments
 
 
 def answer_text(given: Given, width: int) -> str:
@@ -82,7 +81,7 @@ def title_of_question(question: str, rows: Any) -> str:
 
 def verdict_tables(given: Given) -> Iterator[Table]:
     """A table for each question: a row per verdict, what helps first."""
-    unit = f"gain in {correlation_in_words(given.correlation)} over the metric alone"
+    unit = f"gain in {correlation_in_words(given.correlation)} over the baseline"
     for question, rows in each_group(given.ask(verdict_table), "question"):
         title = f"{title_of_question(question, rows)}: {unit}"
         cells = tuple(map(_cells, each_row(rows)))
@@ -126,36 +125,3 @@ def _legend(verdicts: Any, width: int) -> Iterator[str]:
     widest = max(map(len, meanings), default=0)
     for label, meaning in meanings.items():
         yield wrapped(f"{label:<{widest}}{GAP}{meaning}", width, " " * (widest + len(GAP)))
-
-
-def papers_numbers(given: Given) -> Iterator[str]:
-    """The medians of the best points beside the paper's, and the ridge regression; nothing without a grid."""
-    if not len(given.table):
-        return
-    from bmx_grid.analysis.factors import regression
-    from bmx_grid.analysis.points import selection
-
-    parts = []
-    for row in each_row(given.ask(selection)):
-        paper = PUBLISHED_POINTS.get(row.explainer)
-        beside = "" if paper is None else f" (paper p {paper.p:g}, w {paper.w:g})"
-        parts.append(f"{written(row.explainer)} p {number(row.p)}, w {number(row.w)}{beside}")
-    if parts:
-        yield f"Medians of the best points, in-sample: {'; '.join(parts)}."
-    fit = given.ask(regression)["ridge"]
-    if math.isfinite(fit["r2"]):
-        yield f"Ridge regression of the gains: intercept {number(fit['intercept'], '+.4f')}, R² {fit['r2']:.2f}."
-
-
-def shifted_in_words(given: Given) -> Iterator[str]:
-    """The explainers and metrics of which most segments are shifted."""
-    settings = given.settings
-    real = settings[~(settings["metric"].isin(CONTROLS) | settings["explainer"].isin(CONTROLS))]
-    parts = []
-    for (explainer, metric), rows in each_group(real, "explainer", "metric"):
-        least, most = rows["share_shifted"].min(), rows["share_shifted"].max()
-        if least > MOSTLY:
-            share = f"{least:.0%}" if f"{least:.0%}" == f"{most:.0%}" else f"{least * 100:.0f} to {most:.0%}"
-            parts.append(f"{written(explainer)} on {written(metric)} {share}")
-    if parts:
-        yield f"At p ≤ -1 the power mean of shifted segments is a function of their length: {named(parts, most=6)}."

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from bmx_grid.analysis.examples import movers
+from bmx_grid.core.pages import printable
 from bmx_grid.core.wording import correlation_in_words, setting_in_words
-from bmx_grid.report.html import environment, example_parts, printable
+from bmx_grid.report.html import example_parts, page_templates
 from bmx_grid.report.maps import MapScale, map_of
 from bmx_grid.sweep.judge import SettingResult
 
@@ -20,7 +21,7 @@ def setting_page(result: SettingResult) -> str:
     name = setting_in_words(result.names)
     points = {row.point: (row.w, row.p) for row in result.points}
     best = (grid.best_w, grid.best_p, grid.best)
-    template = environment().get_template("setting.html.jinja")
+    template = page_templates().get_template("setting.html.jinja")
     page = template.render(
         title=name,
         scale=scale,

@@ -65,7 +65,7 @@ def failures(failed: Sequence[NotRun], title: str = "failed") -> str:
 
 
 def setting_line(ended: SettingResult | NotRun, place: int, total: int, said: set[str]) -> str:
-    """One line for one finished setting: the correlation of the metric alone, and how long it took.
+    """One line for one finished setting: the correlation of the baseline, and how long it took.
 
     A reason that is already in `said` is not said again; a new one is added. A long one is cut: `failures` has it all.
     """

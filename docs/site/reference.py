@@ -1,6 +1,6 @@
 """Pages of the documentation that are made from the code, so that they cannot differ from it, and links between pages.
 
-Used by MkDocs (mkdocs.yml): `on_files` adds the pages, and runs the notebooks; `on_page_markdown` turns links of the
+Used by MkDocs (mkdocs.yml): `on_files` adds the pages, and those of notebooks; `on_page_markdown` turns links of the
 repository into links of the site. README, experiments and the guide for contributors are pages of the site as well.
 """
 
@@ -130,7 +130,7 @@ def on_files(files: Any, config: Any) -> Any:
     for source, place in placed().items():
         files.append(File.generated(config, place, abs_src_path=str(ROOT / source)))
     for path in sorted((ROOT / "docs").glob("*.ipynb")):
-        text, pictures = run_notebook().page(path, ROOT)
+        text, pictures = run_notebook().page(path)
         files.append(File.generated(config, f"{path.stem}.md", content=text))
         for name, picture in pictures.items():
             files.append(File.generated(config, name, content=picture))

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import rankdata
 from some_settings import finished
 
-from bmx_grid.analysis.examples import choose_examples, marked, strengths
+from bmx_grid.analysis.examples import choose_examples, marked
 from bmx_grid.core.ragged import Labels
 from bmx_grid.evaluations.grid_surface import GridEvaluation
 from bmx_grid.measures.grid import Point, PowerRange
@@ -100,14 +100,6 @@ def test_nothing_that_moves_or_is_rated_is_no_example():
     assert chosen(planned("m", nobody, 0.1)) == []
     single = finished(n=1)
     assert chosen(planned("m", single, 0.1)) == []
-
-
-def test_strengths_are_relative_to_the_largest_of_all_sides():
-    def shares_of(*rows):
-        return [shares.tolist() for shares in strengths([np.array(row) for row in rows])]
-
-    assert shares_of([0.5, -2.0, np.nan], [1.0, np.inf]) == [[0.25, 1.0, 0.0], [0.5, 0.0]]
-    assert shares_of([0.0, 0.0], []) == [[0.0, 0.0], []] and shares_of() == []
 
 
 def test_marks_are_carried_to_the_words_that_are_shown():

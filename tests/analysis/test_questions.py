@@ -14,6 +14,7 @@ from some_tables import flat, peaked, random_surfaces, rows, table
 from bmx_grid.analysis import questions
 from bmx_grid.analysis.base import FACTORS, Table
 from bmx_grid.analysis.gains import real_at_points
+from bmx_grid.analysis.paper_numbers import papers_numbers
 from bmx_grid.analysis.questions import (
     analyse_table,
     as_plain,
@@ -180,8 +181,12 @@ def test_json_is_read_back_and_tracked_numbers_are_finite():
     assert tracked["medians/lime/w"] == plain(analysis)["medians"]["lime"]["w"]
 
 
-def test_no_counts_are_tracked():
+def test_the_papers_numbers_are_said_in_lines():
     analysis = analyse_table(table(SURFACES))
+    tracked = numbers(analysis)
+    medians, ridge = papers_numbers(analysis)
+    point = f"LIME p {tracked['medians/lime/p']:g}, w {tracked['medians/lime/w']:g} (paper p -1.4, w 0.4)"
+    assert point in medians and ridge.endswith(f"R² {tracked['ridge/r2']:.2f}.")
     assert not [name for name in numbers(analysis) if name.split("/")[-1] in ("n", "better", "worse", "undefined")]
 
 

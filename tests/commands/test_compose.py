@@ -239,6 +239,16 @@ def test_the_users_own_command_line_may_read_the_environment(call, monkeypatch):
     assert call("seed='${oc.decode:${oc.env:MY_SEED}}'", "--cfg", "job", "--resolve", "-p", "seed") == (0, "7\n")
 
 
+@pytest.mark.parametrize(
+    "overrides", [["figures=all", "figures.format=[pdf]"], ["figures.format=[pdf]", "figures=all"]]
+)
+def test_which_figures_and_their_formats_are_two_keys_of_one(overrides):
+    assert composed(overrides)["figures"] == {"which": "all", "format": ["pdf"]}
+    values = dict(line.split("=") for line in overrides) | {"figures.format": ["pdf"]}
+    assert composed([], None, values)["figures"] == {"which": "all", "format": ["pdf"]}
+    assert composed(["figures={format: [png]}"])["figures"] == {"which": "page", "format": ["png"]}
+
+
 def test_a_plus_may_be_left_out():
     assert composed(
         ["sweep=quickstart", "+seed=3", "+metric=[chrf]", "metric.chrf.char_order=4", "limit=5"]
