@@ -26,7 +26,7 @@ from bmx_grid.core.terminal import Progress, say, working
 from bmx_grid.core.wording import counted, visible_lines
 from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.stored_tables import read_frame
-from bmx_grid.report.answer import coloured, verdict_tables
+from bmx_grid.report.answer import MOST_ROWS, coloured, verdict_tables
 from bmx_grid.report.table import as_markdown, markdown
 from bmx_grid.report.terminal_lines import announcement, failures, plan_table, setting_line
 from bmx_grid.sweep.folder import CONFIG, RECIPES, TABLES, OutputFolder, alone, recipes_of, table_path
@@ -345,10 +345,13 @@ def _track(
         sweep.tracker.headline({}, note, written, tags)
         return
     reading = " ".join(filter(None, [note, READING, analysis.ask(in_sample_in_words)]))
-    conclusion, *facts = answer(analysis)
-    lines = [f"- {markdown(line)}" for line in (*facts, *papers_numbers(analysis))]
+    sentences = answer(analysis)
+    conclusion = f"**{markdown(sentences[0])}**" if sentences else ""
+    lines = [f"- {markdown(line)}" for line in (*sentences[1:], *papers_numbers(analysis))]
     shown = [replace(table, notes=()) for table in analysis.tables() if table.stem in DESCRIBED]
-    parts = [f"**{markdown(conclusion)}**", *map(as_markdown, verdict_tables(analysis)), "\n".join(lines)]
+    # MLflow cuts long notes.
+    judged = [replace(table, groups=(table.rows[:MOST_ROWS],)) for table in verdict_tables(analysis)]
+    parts = [conclusion, *map(as_markdown, judged), "\n".join(lines)]
     note = "\n\n".join(filter(None, [*parts, *map(as_markdown, shown), reading]))
     sweep.tracker.headline(numbers(analysis), note, written, tags)
 
