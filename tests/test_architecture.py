@@ -18,7 +18,7 @@ PACKAGE = ROOT / "bmx_grid"
 MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
 # The rooms from the ground up; a module imports from lower floors, and from its own room.
 FLOORS = [
-    {"core", "_version"},
+    {"core", "_version", "adapters"},  # adapters: programs for other environments, which import nothing of this package
     {"words"},
     {"measures", "models", "datasets"},
     {"boosts", "explainers", "metrics"},  # a metric may be a file of scores
