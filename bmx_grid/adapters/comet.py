@@ -1,6 +1,7 @@
 """Score with a COMET model: `ENVIRONMENT/bin/python comet.py --model Unbabel/wmt22-comet-da`.
 
-For `metric=[command]`, in an environment of its own: `pip install unbabel-comet 'setuptools<81'`. This file needs nothing else: it may be copied.
+For `metric=[command]`, in an environment of its own: `pip install unbabel-comet 'setuptools<81'`. This file needs
+nothing else: it may be copied.
 
 It writes a line that says what it is. Then it reads one JSON object per line with source, hypothesis and, for models
 that compare with one, references; after each empty line it writes a score per line. It ends with its input.
@@ -64,9 +65,7 @@ def loaded(checkpoint: str) -> Any:
     import comet
     import torch
 
-    device = os.environ.get("BMX_DEVICE", "auto")
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
+    device = os.environ.get("BMX_DEVICE") or ("cuda" if torch.cuda.is_available() else "cpu")
     return comet.load_from_checkpoint(checkpoint).eval().to(device)
 
 

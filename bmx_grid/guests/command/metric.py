@@ -33,7 +33,7 @@ class CommandMetric(OfReferences):
     texts: the roles that it reads, of source, reference and hypothesis; references: the first, or all.
     higher_is_better: whether a higher score is a better one.
     batch_size: texts of a batch. timeout: the longest wait for a score in seconds, the first one after loading a model.
-    device: what the program finds in the environment variable BMX_DEVICE; auto for that of the worker, else "auto".
+    device: what the program finds in the environment variable BMX_DEVICE; auto for that of the worker, if it has one.
 
     The identity of the metric is what the program says of itself: its name, its version and its model. Raises
     ConfigError for a command without words and for roles without the hypothesis.
@@ -119,5 +119,5 @@ class CommandMetric(OfReferences):
         words = []
         for word in self.command:
             words.append(str(model_path(word)) if word.startswith(PACKAGE) else word)
-        device = assigned() or "auto" if self.device == "auto" else self.device
+        device = assigned() if self.device == "auto" else self.device
         return Command(tuple(words), device)

@@ -19,11 +19,12 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import IO, Any, NamedTuple
 
 from bmx_grid.core.errors import ComponentError, UnavailableError, shown
 from bmx_grid.core.stopping import without_interrupts
+from bmx_grid.models.loading import ASSIGNED
 
 IDLE_SECONDS = 60.0  # without a text to score until a program is stopped: it may hold a large model
 START_SECONDS = 60.0  # at least, until it says what it is
@@ -34,10 +35,10 @@ DECLARED = ("name", "version", "model")
 
 
 class Command(NamedTuple):
-    """What is started: the words of the command line, and the device that the program finds in BMX_DEVICE."""
+    """What is started: the words of the command line, and the device that the program finds in BMX_DEVICE, if any."""
 
     words: tuple[str, ...]
-    device: str
+    device: str | None
 
     def __str__(self) -> str:
         return shlex.join(self.words)
@@ -52,17 +53,18 @@ class Program:
     """A running program, asked by one thread at a time.
 
     declared: what it says it is. asked: when it was asked last. is_late: it was ended because it wrote nothing for
-    `timeout` seconds.
+    `timeout` seconds. lines: of the output, which were not looked at yet.
     """
 
     command: Command
-    process: subprocess.Popen[str]
-    output: queue.SimpleQueue[str | None]
+    process: subprocess.Popen[bytes]
+    output: queue.SimpleQueue[list[str] | None]
     errors: deque[str]
     declared: Mapping[str, str]
     timeout: float
     asked: float = 0.0
     is_late: bool = False
+    lines: deque[str] = field(default_factory=deque)
 
     @classmethod
     def started(cls, command: Command, timeout: float) -> Program:
@@ -72,9 +74,11 @@ class Program:
                 f"the command {shown(command.words[0])} is not there, or cannot be run; name the Python of the "
                 "metric's environment by its full path."
             )
-        environment = {**os.environ, "BMX_DEVICE": command.device, "PYTHONIOENCODING": "utf-8"}
+        environment = {**os.environ, "PYTHONIOENCODING": "utf-8"}
         # Another environment has packages of its own.
         environment.pop("PYTHONPATH", None)
+        if command.device is not None:
+            environment[ASSIGNED] = command.device
         with without_interrupts():
             try:
                 process = subprocess.Popen(
@@ -83,13 +87,11 @@ class Program:
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
                     env=environment,
-                    encoding="utf-8",
-                    errors="replace",
                     bufsize=1 << 16,
                 )
             except OSError as error:
                 raise UnavailableError(f"the command `{command}` cannot be started: {error.strerror}.") from error
-            output: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+            output: queue.SimpleQueue[list[str] | None] = queue.SimpleQueue()
             errors: deque[str] = deque(maxlen=LAST_LINES)
             assert process.stdout is not None and process.stderr is not None
             _in_thread(_read_output, process.stdout, output)
@@ -137,15 +139,17 @@ class Program:
 
     def _line(self, timeout: float) -> str:
         """The next line of its output. Raises _Ended if there is none in time."""
-        try:
-            line = self.output.get(timeout=timeout)
-        except queue.Empty:
-            self.is_late = True
-            self.process.kill()
-            raise _Ended from None
-        if line is None:
-            raise _Ended
-        return line.strip()
+        while not self.lines:
+            try:
+                block = self.output.get(timeout=timeout)
+            except queue.Empty:
+                self.is_late = True
+                self.process.kill()
+                raise _Ended from None
+            if block is None:
+                raise _Ended
+            self.lines.extend(block)
+        return self.lines.popleft()
 
     def _declaration(self) -> dict[str, str]:
         """What the first line of its output says. Raises UnavailableError."""
@@ -255,27 +259,30 @@ def _stop_all() -> None:
         _forget(command)
 
 
-def _write_rows(stream: IO[str], rows: Sequence[str], batch_size: int) -> None:
+def _write_rows(stream: IO[bytes], rows: Sequence[str], batch_size: int) -> None:
     """Write all rows: the program has the next batch while it writes the scores of one."""
     # A program that ended is noticed by whoever waits for its scores.
     with suppress(OSError, ValueError):
         for start in range(0, len(rows), batch_size):
             batch = rows[start : start + batch_size]
-            stream.write("\n".join(batch) + "\n\n")
+            stream.write(("\n".join(batch) + "\n\n").encode())
             stream.flush()
 
 
-def _read_output(stream: IO[str], lines: queue.SimpleQueue[str | None]) -> None:
+def _read_output(stream: IO[bytes], blocks: queue.SimpleQueue[list[str] | None]) -> None:
+    """Put the lines of the output into the queue, as many at once as there are; None at the end."""
+    begun = b""
     with suppress(OSError, ValueError):
-        for line in stream:
-            lines.put(line)
-    lines.put(None)
+        while block := os.read(stream.fileno(), 1 << 16):
+            *lines, begun = (begun + block).split(b"\n")
+            blocks.put([line.decode(errors="replace").strip() for line in lines])
+    blocks.put(None)
 
 
-def _read_errors(stream: IO[str], lines: deque[str]) -> None:
+def _read_errors(stream: IO[bytes], lines: deque[str]) -> None:
     with suppress(OSError, ValueError):
         for line in stream:
-            lines.append(line.strip()[:LONGEST_LINE])
+            lines.append(line.decode(errors="replace").strip()[:LONGEST_LINE])
 
 
 def _in_thread(work: Callable[..., None], *arguments: Any) -> None:
