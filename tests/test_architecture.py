@@ -33,7 +33,8 @@ FLOORS = [
     {"__init__", "__main__"},  # the doors
 ]
 HEAVY = {"torch", "transformers", "lime", "shap", "scipy", "sklearn", "mlflow", "matplotlib", "numba", "pandas"}
-LATE = {"attribution.torch_metric"}  # a subclass of torchmetrics' class, imported where a scorer is asked for it
+# Subclasses of classes of torchmetrics and MLflow, imported if a scorer or a sweep needs them.
+LATE = {"attribution.torch_metric", "api.recipe_model"}
 EDGE = {"hydra", "omegaconf", "mlflow"}
 INSTALLED_AS = {  # module -> distribution, where the names differ
     "PIL": "pillow",

@@ -6,6 +6,7 @@ import datetime
 import itertools
 import math
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +30,7 @@ from bmx_grid.evaluations.base import Estimate
 from bmx_grid.report.answer import coloured
 from bmx_grid.report.table import as_markdown, markdown
 from bmx_grid.report.terminal_lines import announcement, failures, plan_table, setting_line
-from bmx_grid.sweep.folder import CONFIG, RECIPES, TABLES, OutputFolder, alone, recipes_of
+from bmx_grid.sweep.folder import CONFIG, RECIPES, TABLES, OutputFolder, alone, helping_recipes, recipes_of
 from bmx_grid.sweep.judge import SettingResult, judge_sweep
 from bmx_grid.sweep.mlflow_runs import Finding
 from bmx_grid.sweep.scoring import run_plan
@@ -301,7 +302,9 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder) -> tuple[str, list[Path]
     moved = folder.move_aside([*written, out / CONFIG, out / LOG])
     write_text(out / CONFIG, config_text(sweep.config))
     written.append(out / CONFIG)
-    _track(sweep, ran, analysis, tables, written)
+    with tempfile.TemporaryDirectory() as parent:
+        models = _save_models(sweep, written, Path(parent))
+        _track(sweep, ran, analysis, tables, [*written, *models])
     failed = failures(ran.failed)
     if _tracebacks(ran.failed):
         failed = f"{failed}\n  tracebacks: {out / LOG}"
@@ -313,11 +316,20 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder) -> tuple[str, list[Path]
     return summary, written
 
 
+def _save_models(sweep: Sweep, written: Sequence[Path], parent: Path) -> list[Path]:
+    """Write the recipes that help as models of MLflow into a folder, if the sweep is tracked; their folders."""
+    helping = helping_recipes(written)
+    if not helping or not sweep.tracker.store(sweep.settings.name, sweep.settings.output_dir):
+        return []
+    from bmx_grid.api.recipe_model import save_model
+
+    return [save_model(parent / path.stem, path) for path in helping]
+
+
 def _track(
     sweep: Sweep, ran: Ran, analysis: Analysis | None, tables: Mapping[str, pa.Table], written: Sequence[Path]
 ) -> None:
     """Hand the tracker the verdict on each setting, and what is known of the whole sweep."""
-
     # Some verdicts are on several settings together.
     verdicts = dict(each_group(of_settings(Given(tables)), *FACTORS))
     planned = {setting.names: setting for setting in sweep.plan.settings}
@@ -352,7 +364,6 @@ def _finding(result: SettingResult, setting: Setting, verdict: Any) -> Finding:
 
 def _tables(sweep: Sweep, ran: Ran) -> dict[str, pa.Table]:
     """Every table of the sweep by its name; none where all settings failed."""
-
     tables: dict[str, Any] = {}
     if ran.results:
         for evaluation in sweep.evaluations.values():
