@@ -50,7 +50,8 @@ KEYS_OF_FILES: Mapping[str, frozenset[str]] = {
         case_sensitive ordered measure variant stemmed memory batch_size gpus cuda sees folds flow_dropout
         language_model language_model_revision language_model_weight source_language target_language length
         language_code direction directions augment term_weights weights scale specials repeated baseline best metric
-        metrics explainer aggregation max_texts minus_prior prompt temperature max_tokens score_from repeat concurrency
+        metrics explainer aggregation max_texts minus_prior prompt temperature max_tokens
+        max_completion_tokens score_from repeat average concurrency
         timeout retries max_requests num_samples kernel_width alpha mask backend max_evals exact_up_to gap sides delta
         no_candidate errors_are tokens sub_words probabilities seed idf idf_texts
 
@@ -64,7 +65,7 @@ KEYS_OF_FILES: Mapping[str, frozenset[str]] = {
 FOLDER_KEYS = _names("data_dir cache_dir output_dir answers log_dir")
 # Keys that the user sets, whatever the class: they say where texts, secrets and work go, and which commands run.
 KEYS_OF_USERS = _names("""
-    address base_url command cluster cluster_options device_options key_variable uri repository sources
+    address base_url command extra_body cluster cluster_options device_options key_variable uri repository sources
 """)
 # Keys whose values a file may have if the user lists them, and how that is done.
 LISTED = {
