@@ -6,6 +6,7 @@
 |---|---|
 | `run` | a sweep, as the command line runs it: a `Run`, with its tables as DataFrames |
 | `Run` | a finished sweep, opened by its folder |
+| `runs` | the settings of all sweeps below a folder, as a DataFrame |
 | `grid` | the p x w grid of a DataFrame's segments, also of a metric that is a function: a `Run` |
 | `compare` | how well metrics correlate with human judgements, from a DataFrame of their scores: a `Compared` |
 | `boost` | scores and attributions as arrays, boosted: a `Boosted` |
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from bmx_grid.api.run_results import Words as Words
     from bmx_grid.api.sweeps import analyse as analyse
     from bmx_grid.api.sweeps import run as run
+    from bmx_grid.api.sweeps import runs as runs
     from bmx_grid.attribution.scored import Scored as Scored
     from bmx_grid.attribution.scorer import Scorer as Scorer
     from bmx_grid.boosts.recipe import Recipe
@@ -48,7 +50,7 @@ PLACES = {
     **dict.fromkeys(("boost", "Boosted"), "bmx_grid.api.arrays"),
     **{"compare": "bmx_grid.api.comparison", "Compared": "bmx_grid.api.compared"},
     **dict.fromkeys(("Run", "Words"), "bmx_grid.api.run_results"),
-    **dict.fromkeys(("run", "analyse"), "bmx_grid.api.sweeps"),
+    **dict.fromkeys(("run", "runs", "analyse"), "bmx_grid.api.sweeps"),
     **{"Scorer": "bmx_grid.attribution.scorer", "Scored": "bmx_grid.attribution.scored"},
     **{"grid": "bmx_grid.api.frames", "BmxError": "bmx_grid.core.errors"},
 }

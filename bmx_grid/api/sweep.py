@@ -12,26 +12,20 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.analysis.base import FACTORS, Given, each_group, first_row
+from bmx_grid.analysis.base import Given
 from bmx_grid.analysis.finished import facts_of, options_of
-from bmx_grid.analysis.headline import answer
-from bmx_grid.analysis.paper_numbers import papers_numbers
-from bmx_grid.analysis.points import in_sample_in_words
-from bmx_grid.analysis.questions import Analysis, numbers
-from bmx_grid.analysis.verdict_rows import DECLARED, of_settings, shown_verdicts
+from bmx_grid.analysis.verdict_rows import DECLARED, shown_verdicts
 from bmx_grid.api.sweep_plan import OF_THE_SWEEP, Sweep, config_text, plan_sweep
+from bmx_grid.api.tracked_sweep import Ran, track
 from bmx_grid.boosts.recipe import write_recipe
 from bmx_grid.core.storage import remove_abandoned, write_text
 from bmx_grid.core.terminal import Progress, say, working
 from bmx_grid.core.wording import counted, visible_lines
-from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.stored_tables import read_frame
-from bmx_grid.report.answer import MOST_ROWS, coloured, verdict_tables
-from bmx_grid.report.table import as_markdown, markdown
+from bmx_grid.report.answer import coloured
 from bmx_grid.report.terminal_lines import announcement, failures, plan_table, setting_line
 from bmx_grid.sweep.folder import CONFIG, RECIPES, TABLES, OutputFolder, alone, recipes_of, table_path
 from bmx_grid.sweep.judge import SettingResult, judge_sweep
-from bmx_grid.sweep.mlflow_runs import Finding
 from bmx_grid.sweep.scoring import run_plan
 from bmx_grid.sweep.settings import NotRun, SweepPlan
 from bmx_grid.sweep.tables import (
@@ -54,8 +48,6 @@ MOVED = (
     "all files of an earlier run moved to {place}/: its configuration was another one. To keep each run in a folder of "
     "its own, write output_dir=FOLDER."
 )
-DESCRIBED = ("selection_by_explainer", "ridge_coefficients")  # tables in the description of a sweep in MLflow
-READING = "Gains are differences of correlations with human scores, on segments that a boost was not chosen on."
 
 
 @dataclass(frozen=True)
@@ -70,19 +62,6 @@ class Ended:
     n_done: int = 0
     failed: tuple[NotRun, ...] = ()
     moved: str = ""
-
-
-@dataclass(frozen=True)
-class Ran:
-    """ended: all settings that ended well; results: of those with the sweep's own seed; failed: all other parts.
-
-    all_ended: whether no setting failed while it ran.
-    """
-
-    ended: Sequence[SettingResult]
-    results: Sequence[SettingResult]
-    failed: Sequence[NotRun]
-    all_ended: bool
 
 
 def run_sweep(config: Mapping[str, Any]) -> Ended:
@@ -316,7 +295,7 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder) -> tuple[str, list[Path]
     moved = folder.move_aside([*written, out / CONFIG, out / LOG])
     write_text(out / CONFIG, config_text(sweep.config))
     written.append(out / CONFIG)
-    _track(sweep, ran, analysis, tables, written)
+    track(sweep, ran, analysis, tables, written)
     failed = failures(ran.failed)
     if _tracebacks(ran.failed):
         failed = f"{failed}\n  tracebacks: {out / LOG}"
@@ -328,48 +307,8 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder) -> tuple[str, list[Path]
     return summary, written
 
 
-def _track(
-    sweep: Sweep, ran: Ran, analysis: Analysis | None, tables: Mapping[str, pa.Table], written: Sequence[Path]
-) -> None:
-    """Hand the tracker the verdict on each setting, and what is known of the whole sweep."""
-
-    # Some verdicts are on several settings together.
-    verdicts = dict(each_group(of_settings(Given(tables)), *FACTORS))
-    for result in ran.results:
-        verdict = None if result.names not in verdicts else first_row(verdicts[result.names])
-        sweep.tracker.judge(result, partial(_finding, result, verdict))
-    note = f"{counted(len(ran.results), 'setting')}, {len(ran.failed)} failed."
-    tags = {"settings": str(len(ran.results)), "settings failed": str(len(ran.failed))}
-    # Metrics alone have no gains, and no answer.
-    if analysis is None or not (len(analysis.table) or analysis.judged):
-        sweep.tracker.headline({}, note, written, tags)
-        return
-    reading = " ".join(filter(None, [note, READING, analysis.ask(in_sample_in_words)]))
-    sentences = answer(analysis)
-    conclusion = f"**{markdown(sentences[0])}**" if sentences else ""
-    lines = [f"- {markdown(line)}" for line in (*sentences[1:], *papers_numbers(analysis))]
-    shown = [replace(table, notes=()) for table in analysis.tables() if table.stem in DESCRIBED]
-    # MLflow cuts long notes.
-    judged = [replace(table, groups=(table.rows[:MOST_ROWS],)) for table in verdict_tables(analysis)]
-    parts = [conclusion, *map(as_markdown, judged), "\n".join(lines)]
-    note = "\n\n".join(filter(None, [*parts, *map(as_markdown, shown), reading]))
-    sweep.tracker.headline(numbers(analysis), note, written, tags)
-
-
-def _finding(result: SettingResult, verdict: Any) -> Finding:
-    """What the sweep found of a setting; verdict: its row of the verdicts, None without one."""
-    from bmx_grid.report.setting_page import setting_page
-
-    page = setting_page(result)
-    if verdict is None:
-        return Finding(page=page)
-    gain = Estimate(verdict.gain, verdict.gain_low, verdict.gain_high)
-    return Finding(verdict.verdict, gain, verdict.baseline, page)
-
-
 def _tables(sweep: Sweep, ran: Ran) -> dict[str, pa.Table]:
     """Every table of the sweep by its name; none where all settings failed."""
-
     tables: dict[str, Any] = {}
     if ran.results:
         for evaluation in sweep.evaluations.values():

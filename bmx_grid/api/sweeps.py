@@ -13,7 +13,7 @@ from bmx_grid.api.inputs import Function, drawn, keyed, one_name, parts_of, path
 from bmx_grid.api.kinds import PANDAS, FrameKind
 from bmx_grid.api.run_results import Run, TemporaryFolder
 from bmx_grid.core.configure import convert, folder_path, groups, options
-from bmx_grid.core.errors import ConfigError, DataError, shown
+from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, shown
 from bmx_grid.core.terminal import plain_warnings
 from bmx_grid.core.wording import named, option_named
 
@@ -189,3 +189,43 @@ def analyse(
         else:
             folders.append(path("runs", finished))
     return side_by_side(folders, correlation=correlation, resamples=resamples, seed=seed)
+
+
+def runs(folder: str | Path) -> pd.DataFrame:
+    """Read the settings of all finished sweeps below a folder into one frame.
+
+    Args:
+        folder: a folder that holds output folders of sweeps, at any depth.
+
+    Returns:
+        One row per setting that has a grid, with the columns of `Run.settings` and before them `sweep`, the output
+        folder relative to `folder`. Results that a later run moved to `previous/` are left out.
+
+    Raises:
+        DataMissingError: the folder does not exist, or no sweep below it has settings.
+        DataError: a table is damaged.
+
+    Example:
+        >>> import bmx_grid as bmx
+        >>> bmx.runs("outputs").groupby("sweep")["gain"].max()  # doctest: +SKIP
+    """
+    import pandas as pd
+
+    from bmx_grid.sweep.folder import CONFIG, PREVIOUS
+
+    place = path("folder", folder)
+    if not place.is_dir():
+        raise DataMissingError(f"there is no folder {place}; give a folder that holds output folders of sweeps.")
+    frames = []
+    for config in sorted(place.rglob(CONFIG)):
+        output = config.parent
+        relative = output.relative_to(place)
+        finished = Run(output)
+        if PREVIOUS not in relative.parts and "settings" in finished.names:
+            settings = finished.table("settings")
+            settings.insert(0, "sweep", relative.as_posix())
+            frames.append(settings)
+    if not frames:
+        raise DataMissingError(f"{place}: no sweep below it has a table of settings; give another folder.")
+    together: pd.DataFrame = pd.concat(frames, ignore_index=True)
+    return together

@@ -185,8 +185,7 @@ def check_batches(metric: Metric, explained: Sequence[Explanation]) -> None:
     Of metrics of this package that run large models, which its tests hold to this, and of metrics that send texts
     elsewhere, nothing is scored again.
     """
-    is_ours = type(metric).__module__.partition(".")[0] == "bmx_grid"
-    if metric.leaves_traces or (is_ours and metric.cost == "model"):
+    if metric.leaves_traces or (metric.is_held_by_tests and metric.cost == "model"):
         return
     by_item = {explanation.item: explanation.base_score for explanation in explained}
     items = list(by_item)[: -FEW_SEGMENTS - 1 : -1]
