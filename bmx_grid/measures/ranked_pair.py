@@ -155,7 +155,7 @@ def _correlate(kendall: bool, keys_x: Any, by_x: Any, keys_y: Any, by_y: Any) ->
                 tree[node] += np.uint32(1)
                 node += node & (~node + one)
         net = pairs - ties_x - ties_y + ties_of_both - 2 * np.int64(discordant)
-        value = net / math.sqrt(pairs - ties_x) / math.sqrt(pairs - ties_y)
+        value: float = net / math.sqrt(pairs - ties_x) / math.sqrt(pairs - ties_y)
     else:
         squares_x = (float(n) * (float(n) * n - 1) - cubes) / 3
         value = float(products) / math.sqrt(squares_x) / math.sqrt(squares)
