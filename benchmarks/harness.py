@@ -151,9 +151,10 @@ def measured_table(found: Mapping[str, Any]) -> str:
 
     Medians over rounds, in brackets the least and most. A ratio is taken within each round.
     """
-    ways = list(dict.fromkeys(way for row in found["rows"] for way in row["seconds"]))
+    rows = [row for row in found["rows"] if "seconds" in row]
+    ways = list(dict.fromkeys(way for row in rows for way in row["seconds"]))
     lines = [f"| CPU time | {' | '.join(ways)} |", f"|---|{'--:|' * len(ways)}"]
-    for row in found["rows"]:
+    for row in rows:
         seconds = row["seconds"]
         first = seconds[ways[0]]
         cells = [_range(first)]
