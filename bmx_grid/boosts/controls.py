@@ -130,7 +130,7 @@ def _averages(kind: Kind, tables: Sequence[Floats], human: Sequence[Floats], kno
     content = hashlib.sha256(kind.encode())
     for values in (*tables, *human):
         content.update(str(values.shape).encode())
-        content.update(np.ascontiguousarray(values))
+        content.update(np.ascontiguousarray(values).data)
     key = content.hexdigest()
     if key not in known:
         means = np.mean([table.mean(axis=0) for table in tables], axis=0)
