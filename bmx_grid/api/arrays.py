@@ -96,7 +96,7 @@ class Boosted:
             (unread if side == UNREAD else texts).append(words_of_side)
         nuisance = nuisance_of(self.base, words, texts, [self._systems], self._clusters, unread=unread)
         rated = rated_of(kind, self.base, human, words, self._clusters, nuisance, used, seed)
-        evidence = evidence_on(kind, rated, scores[used], self._resamples, seed)
+        (evidence,) = evidence_on(kind, rated, [scores[used]], self._resamples, seed)
         (verdict,) = judged([evidence])
         if texts:
             return verdict

@@ -33,6 +33,7 @@ from bmx_grid.api.kinds import PANDAS
 from bmx_grid.core.configure import convert
 from bmx_grid.core.errors import ConfigError, DataError, unknown
 from bmx_grid.core.ragged import Floats
+from bmx_grid.core.terminal import Progress
 from bmx_grid.datasets.column_roles import Roles
 from bmx_grid.datasets.lines import Decimal
 from bmx_grid.datasets.segments import SegmentSet, clusters
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 # Of a level, or of segments by their grouping: roles without which it has no meaning.
 NEEDED: Mapping[str, tuple[str, ...]] = {"item": ("id", "system"), "system": ("system",), "none": ()}
 FEWEST_RESAMPLES = 40  # of tests
+MANY_PAIRS = 10  # of metrics, from which on progress is shown
 
 
 def compare(
@@ -110,9 +112,16 @@ def compare(
     if not options.is_two_sided:
         settings = _as_named(settings, listed("metrics", metrics))
     pairs = list(metric_pairs(settings))
-    differences = [compare_pair(*pair, options, **options.draws) for pair in pairs]
+    shown = len(pairs) if len(pairs) >= MANY_PAIRS else 0
+    differences = []
+    with Progress(shown, "testing", "pairs of metrics") as progress:
+        for pair in pairs:
+            differences.append(compare_pair(*pair, options, **options.draws))
+            progress.advance(1)
     tests = tests_of_pairs(pairs, differences, options)
-    frames = (_correlations(settings, options), tests, verdicts_of_pairs(pairs, differences, options))
+    with Progress(shown, "verdicts", "pairs of metrics") as progress:
+        verdicts = verdicts_of_pairs(pairs, differences, options, progress.advance)
+    frames = (_correlations(settings, options), tests, verdicts)
     n_clusters = len(set().union(*(setting.clusters for setting in settings)))
     has_lengths = all(setting.log_words is not None for setting in settings)
     draws = (options.resamples, options.seed)

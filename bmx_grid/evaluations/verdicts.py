@@ -314,13 +314,17 @@ def _gain_left(partial_r: float, explained: float) -> float:
     return math.sqrt(without + adds) - math.sqrt(without)
 
 
-def evidence_on(kind: Coefficient, rated: Rated, scores: Floats, resamples: int, seed: int) -> Verdict:
-    """The evidence for float64[n] scores that were not chosen on these segments, over the metric's, to be `judged`."""
-    gains = contrasts(kind, rated, {("", CROSS_FITTED): scores}, seed)
+def evidence_on(kind: Coefficient, rated: Rated, scores: Sequence[Floats], resamples: int, seed: int) -> list[Verdict]:
+    """The evidence for each of several float64[n] scores over the metric's, to be `judged`.
+
+    None of them was chosen on these segments. What the metric and the texts tell is learned once for all.
+    """
+    names = [str(place) for place in range(len(scores))]
+    held_out = {(name, CROSS_FITTED): column for name, column in zip(names, scores, strict=True)}
+    gains = contrasts(kind, rated, held_out, seed)
     nameless = ("", "", "", "")
-    lines = lines_of(nameless, rated, gains, resamples, seed)
-    (evidence,) = asked(lines, [""])
-    return evidence
+    found = asked(lines_of(nameless, rated, gains, resamples, seed), names)
+    return [replace(evidence, boost="") for evidence in found]
 
 
 def told(row: Verdict, settings: Sequence[Finished], best: Sequence[Mapping[str, float]]) -> Verdict:

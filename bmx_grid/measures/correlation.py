@@ -21,7 +21,8 @@ from numpy.typing import ArrayLike, NDArray
 from bmx_grid.core.errors import check_known
 from bmx_grid.core.ragged import Flags, Floats
 from bmx_grid.measures.aggregation import PRECISION
-from bmx_grid.measures.ordered import dense_ranks, ordered_grid, without_rounding
+from bmx_grid.measures.ordered import ordered_grid, without_rounding
+from bmx_grid.measures.ranked_pair import correlate_ranks
 
 Kind = Literal["pearson", "spearman", "kendall"]
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -51,10 +52,11 @@ def correlate(kind: Coefficient, x: ArrayLike, y: ArrayLike) -> float:
     right = np.asarray(y, dtype=np.float64)
     if left.shape != right.shape or left.ndim != 1:
         raise ValueError(f"two arrays of one length are correlated, not shapes {left.shape} and {right.shape}")
-    rated = ~(np.isnan(left) | np.isnan(right))
-    left = left[rated]
-    right = right[rated]
-    n = int(rated.sum())
+    missing = np.isnan(left) | np.isnan(right)
+    if missing.any():
+        left = left[~missing]
+        right = right[~missing]
+    n = len(left)
     if n < FEWEST:
         return math.nan
     if kind == "pearson":
@@ -63,10 +65,7 @@ def correlate(kind: Coefficient, x: ArrayLike, y: ArrayLike) -> float:
         # The base score alone, by the steps of a grid: the column w = 1 of a grid is this number, bit for bit.
         grid = _pearson_grid(np.zeros((n, 1)), np.zeros(1), below_one(left), right, np.ones(1))
         return float(grid.item())
-    # Ranks are finite, whatever is ranked. They stand in for the means of a grid with w = 0, which leaves out the base.
-    means = dense_ranks(left).astype(np.float64)[:, None]
-    grid = ordered_grid(kind == "kendall", means, np.zeros(n), right, np.zeros(1))
-    return float(grid.item())
+    return correlate_ranks(kind == "kendall", left, right)
 
 
 def kendall_tau_c(x: ArrayLike, y: ArrayLike) -> float:

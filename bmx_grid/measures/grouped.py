@@ -39,9 +39,9 @@ from bmx_grid.measures.systems import weighted_statistics
 Recompute = Callable[[Ints, Ints, Floats], Floats]
 ONLY_TIES = "no better than tying every pair: this is only the share of pairs that people tied"
 TOGETHER_UP_TO = 32  # segments up to which groups of one size are computed together, from the signs of all pairs
-# Resamples x segments from which correlations are projected, as 30,000 segments are at 1,000 resamples: rank
-# correlations sort each resample anew, minutes for a million segments.
-MOST_EXACT = 30_000_000
+# Resamples x segments from which correlations are projected, as 5,000 segments are at 1,000 resamples: rank
+# correlations sort each resample anew, so that 20,000 segments would take longer than 100,000 projected ones.
+MOST_EXACT = 5_000_000
 FEWEST_PROJECTED = 1000  # segments of a group: what a projection leaves out is then below 1 % of an interval
 
 
