@@ -33,7 +33,10 @@ FLOORS = [
     {"__init__", "__main__"},  # the doors
 ]
 HEAVY = {"torch", "transformers", "lime", "shap", "scipy", "sklearn", "mlflow", "matplotlib", "numba", "pandas"}
-LATE = {"attribution.torch_metric"}  # a subclass of torchmetrics' class, imported where a scorer is asked for it
+LATE = {  # subclasses of these libraries' classes, imported only in functions
+    "attribution.torch_metric",  # where a scorer is asked for it
+    "models.onednn",  # where a model is loaded
+}
 EDGE = {"hydra", "omegaconf", "mlflow"}
 INSTALLED_AS = {  # module -> distribution, where the names differ
     "PIL": "pillow",
