@@ -6,7 +6,10 @@ oneDNN is part of PyTorch, too; scores differ by some 1e-7.
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 import os
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -79,40 +82,44 @@ class PackedLinear(torch.nn.Linear):  # type: ignore[misc]  # torch is untyped h
 def pack_layers(network: Any) -> str:
     """Pack the linear layers of a network that computes float32 on the CPU, unless that is slower; what computes them.
 
-    Layers that share their weights, such as the head of a language model, stay as they are. "" if there is no choice.
+    Layers that share their weights, such as the head of a language model, stay as they are. The memory of ordinary
+    weights is given back: what else refers to them reads zeros. "" if there is no choice.
     """
-    layers = _layers(network)
-    if not layers or os.environ.get(SWITCH) == "0":
+    names = _names_of_layers(network)
+    if not names or os.environ.get(SWITCH) == "0":
         return ""
-    largest = max(layers.values(), key=lambda layer: layer.weight.numel())
+    largest = max(names, key=lambda name: network.get_submodule(name).weight.numel())
     try:
         with torch.inference_mode():
-            usual, packed = _seconds(largest)
+            usual, packed = _seconds(network.get_submodule(largest))
     # the operators are PyTorch's private ones: a version may lack them, or give them other arguments
     except (AttributeError, RuntimeError) as error:
         return f"PyTorch's usual way, as oneDNN cannot be called ({type(error).__name__})"
     if usual < _CLEARLY_QUICKER * packed and os.environ.get(SWITCH) != "1":
         return "PyTorch's usual way, which is quicker here than oneDNN"
-    for name, layer in layers.items():
+    for name in names:
+        layer = network.get_submodule(name)
         network.set_submodule(name, PackedLinear(layer))
+        _discard(layer.weight)
     return "oneDNN"
 
 
-def _layers(network: Any) -> dict[str, torch.nn.Linear]:
-    """The layers that can be packed, by their names in the network."""
+def _names_of_layers(network: Any) -> list[str]:
+    """The names of the layers that can be packed."""
     owners: dict[int, int] = {}
     for module in network.modules():
         for parameter in module.parameters(recurse=False):
-            owners[id(parameter)] = owners.get(id(parameter), 0) + 1
-    layers = {}
+            place = parameter.untyped_storage().data_ptr()
+            owners[place] = owners.get(place, 0) + 1
+    names = []
     for name, module in network.named_modules():
         if type(module) is not torch.nn.Linear or module.weight.numel() < _LEAST_WEIGHTS:
             continue
         weight = module.weight
         is_plain = weight.device.type == "cpu" and weight.dtype == torch.float32
-        if is_plain and owners[id(weight)] == 1:
-            layers[name] = module
-    return layers
+        if is_plain and owners[weight.untyped_storage().data_ptr()] == 1:
+            names.append(name)
+    return names
 
 
 def _seconds(layer: torch.nn.Linear) -> tuple[float, float]:
@@ -125,6 +132,20 @@ def _seconds(layer: torch.nn.Linear) -> tuple[float, float]:
         usual_times.append(_time(lambda: torch.nn.functional.linear(rows, layer.weight, layer.bias)))
         packed_times.append(_time(lambda: _product(rows, packed, layer.bias)))
     return min(usual_times), min(packed_times)
+
+
+def _discard(weight: torch.Tensor) -> None:
+    """Give the memory of weights that are not used any more back to the system, on Linux.
+
+    They are a part of the mapped file of the model, which stays in memory as long as any weight of it is used.
+    """
+    if sys.platform != "linux":
+        return
+    start = weight.data_ptr()
+    # whole pages, which hold no other weights
+    first = -(-start // mmap.PAGESIZE) * mmap.PAGESIZE
+    end = (start + weight.numel() * weight.element_size()) // mmap.PAGESIZE * mmap.PAGESIZE
+    ctypes.CDLL(None).madvise(ctypes.c_void_p(first), ctypes.c_size_t(max(end - first, 0)), mmap.MADV_DONTNEED)
 
 
 def _time(call: Callable[[], object]) -> float:

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -133,8 +134,7 @@ def test_a_pytorch_without_the_operator_computes_as_ever_and_says_so(monkeypatch
 )
 def test_any_other_use_makes_an_ordinary_layer_with_the_same_weights(measured, use):
     measured(2.0, 1.0)
-    layer = a_layer()
-    network = a_network(layer)
+    network = a_network(a_layer())
     tokens = torch.arange(10)
     with torch.inference_mode():
         expected = network(tokens)
@@ -143,19 +143,18 @@ def test_any_other_use_makes_an_ordinary_layer_with_the_same_weights(measured, u
         used = use(network)
         # the same products in another order
         torch.testing.assert_close(used(tokens), expected, atol=1e-5, rtol=0)
-    assert torch.equal(used[1].weight, layer.weight)
+    assert torch.equal(used[1].weight, a_layer().weight)
     assert "weight" in dict(used[1].named_parameters())
 
 
 @needs_onednn
 def test_a_pass_with_gradients_has_them(measured):
     measured(2.0, 1.0)
-    layer = a_layer()
-    network = a_network(layer)
+    network = a_network(a_layer())
     pack_layers(network)
     rows = torch.ones(2, 384, requires_grad=True)
     network[1](rows).sum().backward()
-    torch.testing.assert_close(rows.grad[0], layer.weight.sum(dim=0))
+    torch.testing.assert_close(rows.grad[0], a_layer().weight.sum(dim=0))
 
 
 @needs_onednn
@@ -181,6 +180,37 @@ def test_scores_of_a_network_are_the_same_alone_in_a_batch_and_in_a_copy_of_the_
 
 def packed_of(metric):
     return [layer for layer in metric._loaded().network.modules() if isinstance(layer, PackedLinear)]
+
+
+@needs_onednn
+@pytest.mark.skipif(not Path("/proc/self/smaps").is_file(), reason="only Linux tells what of a file is in memory")
+def test_weights_are_in_memory_once(tmp_path, monkeypatch):
+    model = tiny_roberta(tmp_path, hidden_size=256, intermediate_size=4096, num_hidden_layers=4)
+    resident = {}
+    for switch in ("0", "1"):
+        monkeypatch.setenv(SWITCH, switch)
+        loading._load.cache_clear()
+        loaded = loading.load_model("encoder", str(model))
+        with torch.inference_mode():
+            loaded.network(input_ids=torch.zeros((1, 5), dtype=torch.long))
+        resident[switch] = resident_of(model / "model.safetensors")
+    loading._load.cache_clear()
+    # 8 matrices of 256 x 4,096 float32 numbers take 32 MiB, which are read from the file unless they are packed
+    assert resident["0"] > 32 * 2**20
+    assert resident["1"] < 8 * 2**20
+
+
+def resident_of(file: Path) -> int:
+    """Bytes of a mapped file that are in the memory of this process."""
+    is_file = False
+    kilobytes = 0
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        first, _, rest = line.partition(" ")
+        if not first.endswith(":"):
+            is_file = line.endswith(str(file))
+        elif is_file and first == "Rss:":
+            kilobytes += int(rest.split()[0])
+    return kilobytes * 1024
 
 
 @needs_onednn
