@@ -33,8 +33,11 @@ FLOORS = [
     {"__init__", "__main__"},  # the doors
 ]
 HEAVY = {"torch", "transformers", "lime", "shap", "scipy", "sklearn", "mlflow", "matplotlib", "numba", "pandas"}
-# Subclasses of classes of torchmetrics and MLflow, imported if a scorer or a sweep needs them.
-LATE = {"attribution.torch_metric", "api.recipe_model"}
+LATE = {  # subclasses of these libraries' classes, imported only in functions
+    "attribution.torch_metric",  # where a scorer is asked for it
+    "models.onednn",  # where a model is loaded
+    "api.recipe_model",  # where a sweep logs a recipe that helps
+}
 EDGE = {"hydra", "omegaconf", "mlflow"}
 INSTALLED_AS = {  # module -> distribution, where the names differ
     "PIL": "pillow",

@@ -173,6 +173,8 @@ def _run_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start: 
     _say(sweep, f"{counted(scored, 'text')} scored in {time.perf_counter() - start:.1f} s; written to {where}{shown}")
     if tracker.failure is not None:
         _say(sweep, f"not tracked: {tracker.failure}")
+    chosen = itertools.chain.from_iterable(result.spent.linear_layers for result in ran.ended)
+    sweep.log.extend(f"linear layers of {line}" for line in sorted(set(chosen)))
     tracebacks = [f"\n{label}\n{details}" for label, details in _tracebacks(failed)]
     log = visible_lines("\n".join([*sweep.log, *tracebacks, ""]))
     write_text(settings.output_dir / LOG, log)  # and tracebacks of what failed

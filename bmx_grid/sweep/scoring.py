@@ -26,6 +26,7 @@ from bmx_grid.core.terminal import plain_warnings
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric
 from bmx_grid.models.encoding import truncated
+from bmx_grid.models.loading import linear_layers
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
 from bmx_grid.sweep.judge import (
     Evaluations,
@@ -251,5 +252,7 @@ def _work(
         clear_frames(None if error.__cause__ is None else error.__cause__.__traceback__)
         return DoneChunk(index, number, spent, worker, loading, error)
     unread = tuple(UNREAD_ANSWERS[n_unread:])
-    spent = Spent(time.perf_counter() - start, n_scored, n_truncated, unread)
+    parts = [metric] if explainer is None else [metric, explainer]
+    models = [model for part in parts for model, _ in part.pretrained()]
+    spent = Spent(time.perf_counter() - start, n_scored, n_truncated, unread, linear_layers(models))
     return DoneChunk(index, number, spent, worker, loading)
