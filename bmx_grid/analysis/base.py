@@ -340,6 +340,22 @@ class Table:
         return pd.DataFrame(columns)
 
 
+@dataclass(frozen=True, eq=False)
+class Scatter:
+    """A figure of points, one of a setting or of what else a question compares, that the page shows.
+
+    stem: its file name without suffix; title, caption: as of a table and its notes; x_label, y_label: what its axes
+    measure; points: by the name of a group float64[n] of either axis, in which NaN is not drawn.
+    """
+
+    stem: str
+    title: str
+    caption: str
+    x_label: str
+    y_label: str
+    points: Mapping[str, tuple[Floats, Floats]]
+
+
 def each_row(frame: pd.DataFrame) -> Iterator[Any]:
     """The rows of a frame, with the columns as attributes, `Index` among them."""
     # Of any type: what a column holds is known to its table, not to pandas.

@@ -28,6 +28,7 @@ from bmx_grid.analysis import (
     marked_words,
     metrics_and_people,
     points,
+    slices,
 )
 from bmx_grid.analysis.base import Given, GridTable, Table, each_row
 from bmx_grid.analysis.gains import overview
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
 PACKAGE = __name__.partition(".")[0]
 Questions = tuple[Any, ...]  # modules, or any objects with compute and tables
-FIRST: Questions = (answers, marked_words, headline, metrics_and_people)
+FIRST: Questions = (answers, marked_words, headline, metrics_and_people, slices)
 OF_GRIDS: Questions = (points, gains, factors)
 
 

@@ -69,6 +69,8 @@ def time_and_downloads(plan: SweepPlan, evaluations: Mapping[str, Evaluation]) -
     n_texts = Counter[str]()
     for setting in plan.everything:
         n_texts[setting.metric_name] += setting.n_texts
+    for further in plan.further:
+        n_texts[further.metric] += further.n_texts
     sizes = [len(setting.segments) for setting in plan.settings]
     whole = sum(sum(map(evaluation.cost, sizes)) for evaluation in evaluations.values())
     untimed = [name for name in plan.unavailable if n_texts[name] > 0]

@@ -25,6 +25,7 @@ from bmx_grid.evaluations.stored_tables import read_frame
 from bmx_grid.report.answer import coloured
 from bmx_grid.report.terminal_lines import announcement, failures, plan_table, setting_line
 from bmx_grid.sweep.folder import CONFIG, RECIPES, TABLES, OutputFolder, alone, recipes_of, table_path
+from bmx_grid.sweep.further import score_further
 from bmx_grid.sweep.judge import SettingResult, judge_sweep
 from bmx_grid.sweep.scoring import run_plan
 from bmx_grid.sweep.settings import NotRun, SweepPlan
@@ -262,6 +263,10 @@ def run_settings(sweep: Sweep) -> Ran:
                 ended.append(result)
                 if result.repeated_with is None:
                     sweep.tracker.log(result)
+        with Progress(plan.n_further, "scoring for evaluations") as progress:
+            of_plan = (plan, sweep.evaluations, settings.cache_dir)
+            ended, not_scored = score_further(ended, *of_plan, executor=executor, progress=progress.advance)
+            failed += not_scored
         with working("comparing metrics and language pairs"):
             once = [result for result in ended if result.repeated_with is None]
             results, incomplete = judge_sweep(once, sweep.evaluations, executor)

@@ -28,6 +28,7 @@ from bmx_grid.measures.grid import GridSpec
 from bmx_grid.metrics.base import Metric
 from bmx_grid.sweep.executors.base import Executor
 from bmx_grid.sweep.folder import strip_runtime_keys
+from bmx_grid.sweep.further import with_further_texts
 from bmx_grid.sweep.judge import fingerprint, grid_evaluation
 from bmx_grid.sweep.plan import make_plan
 from bmx_grid.sweep.settings import NotRun, PlanOptions, SweepPlan
@@ -137,6 +138,7 @@ def plan_sweep(config: Mapping[str, Any]) -> Sweep:
         plan = make_plan(datasets, metrics, explainers, settings)
     _warn_of_labels(plan, evaluations)
     applicable, left_out = _applicable(evaluations, plan)
+    plan = with_further_texts(plan, applicable, settings.cache_dir)
     return Sweep(settings, plan, None if grid is None else grid.spec, applicable, left_out, executor, tracker, config)
 
 

@@ -166,6 +166,7 @@ class Finished(Combination):
     segmented: how the texts are segmented.
     others: float64[N] scores of other metrics of the sweep on the same segments, by name, for those that average them.
     averages: the best of these averages, kept for all settings that choose among them (`boosts.controls`).
+    further: float64[K] scores of the texts that an evaluation wants scored (`Evaluation.texts`), by its key.
     boosted: float64[N] boosted scores by the name of their point, as the evaluations before this one declared them
     (`Evaluation.points`); NaN for a segment without one. gains: over the metric alone at these points, in the
     correlation of the grid, as the evaluations before this one estimated them (`Evaluation.gains`).
@@ -179,6 +180,7 @@ class Finished(Combination):
     segmented: PairWords = WHITESPACE
     others: Mapping[str, Floats] = field(default_factory=dict)
     averages: dict[str, Any] = field(default_factory=dict)
+    further: Mapping[str, Floats] = field(default_factory=dict)
 
     @property
     def points(self) -> Mapping[str, Floats]:
@@ -324,6 +326,18 @@ class Evaluation(Component):
         """The rows of a result as columns, by table. Raises ValueError where they are not those of ROWS."""
         rows = self.rows(result)
         return {table: as_columns(row, rows[table]) for table, row in self.ROWS.items()}
+
+    def count_texts(self, n_words: Sequence[int]) -> int:
+        """The most texts that `texts` has of an explained setting whose hypotheses have so many words; 0 by default."""
+        return 0
+
+    def texts(self, setting: Finished) -> Sequence[Item]:
+        """K further texts that the metric scores once a setting is explained; none by default.
+
+        It does not score them: the sweep does, keeps their scores in the store, and hands them over as
+        `Finished.further`, in this order. A setting whose texts were not scored lacks them.
+        """
+        return ()
 
     def points(self, result: Any) -> Mapping[str, Floats]:
         """Boosted scores float64[N] by the name of their point, for the evaluations that follow; none by default."""

@@ -14,9 +14,11 @@ import numpy as np
 from bmx_grid.attribution.contracts import combined
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Floats, Ints
-from bmx_grid.evaluations.base import BASE, MOST_RESAMPLES, NOTHING, Estimate, Evaluation, Finished
+from bmx_grid.datasets.segments import SegmentSet
+from bmx_grid.evaluations.base import BASE, MOST_RESAMPLES, NOTHING, Each, Estimate, Evaluation, Finished, here
 from bmx_grid.evaluations.level_rows import CorrelationRow, SystemRow, ThresholdRow
 from bmx_grid.evaluations.segment_level import CORRELATIONS, segment_correlations
+from bmx_grid.evaluations.slices import SliceRow, check_columns, corrected, slice_rows
 from bmx_grid.measures.agreement import spa
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, interval, number_of, seeded_draws
 from bmx_grid.measures.systems import (
@@ -300,7 +302,9 @@ class LevelsEvaluation(Evaluation):
     rated segments, else the corpus score. systems.parquet has both.
     It also ranks the systems, by the metric and by people, with rank ranges and clusters over resampled segments.
     A judgement of systems only has no rows of segments; segments without a named system have no groups and no systems.
-    Raises ConfigError for a negative number of resamples.
+    by: columns, each value of which is a slice of its own in slices.parquet (`slices.columns_of_set`); gains of all
+    slices of a sweep are corrected as one family.
+    Raises ConfigError for a negative number of resamples, and for a column that the data do not have.
     """
 
     VERSION: ClassVar[int] = 5  # intervals of more than 5,000 segments are projected, no longer of 30,000
@@ -309,11 +313,29 @@ class LevelsEvaluation(Evaluation):
         "correlations": CorrelationRow,
         "systems": SystemRow,
         "thresholds": ThresholdRow,
+        "slices": SliceRow,
     }
 
     resamples: int = identity(1000, least=0, most=MOST_RESAMPLES)
     seed: int = identity(0)
     system_score: SystemScoring = identity("auto")
+    by: tuple[str, ...] = identity((), later=True)
+
+    def inapplicable(self, n_metrics: int, n_explainers: int, sets: Sequence[SegmentSet]) -> str:
+        check_columns(self.by, sets)
+        return ""
+
+    def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[Any]:
+        """With the gains of slices corrected."""
+        results = super().evaluate(settings, each)
+        rows = []
+        for setting, result in zip(settings, results, strict=True):
+            rows += [(setting, row) for row in result["slices"]]
+        # The family spans the sweep: its size is known when all settings have ended.
+        of_family = corrected(rows, self.resamples, self.seed)
+        for result in results:
+            result["slices"] = [next(of_family) for _ in result["slices"]]
+        return results
 
     def of_scope(self, settings: Sequence[Finished]) -> list[Mapping[str, Sequence[Any]]]:
         """The rows of the metric alone and of every declared point."""
@@ -331,6 +353,7 @@ class LevelsEvaluation(Evaluation):
                 rows["correlations"] += level.rows()
                 rows["systems"] += level.table()
                 rows["thresholds"] += level.thresholds()
+        rows["slices"] = slice_rows(setting, self.by, self._drawn)
         return [rows]
 
     @property

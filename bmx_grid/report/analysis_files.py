@@ -26,6 +26,7 @@ from bmx_grid.report.canvas import Drawing, figure_file, render, save
 from bmx_grid.report.figures import boosts, declared_gains, human_ceilings, setting_drawing
 from bmx_grid.report.html import write_report
 from bmx_grid.report.paper_figures import best_boxes, better_and_worse, gains_by, gains_of_all_points, ridge_bars
+from bmx_grid.report.scatter import scatter
 from bmx_grid.report.table import sentences, tables_as_text, terminal_width
 from bmx_grid.sweep.folder import TABLES, OutputFolder
 from bmx_grid.sweep.judge import SettingResult, Spent
@@ -160,6 +161,10 @@ def page_figures(analysis: Analysis) -> list[Drawing]:
     metrics = analysis.ask(metrics_and_people.compute)["correlations"]
     if metrics is not None:
         drawings += human_ceilings(metrics)
+    for question in analysis.questions:
+        # A question need not have figures.
+        if hasattr(question, "figures"):
+            drawings += [scatter(analysis, figure) for figure in question.figures(analysis.ask(question.compute))]
     return drawings
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -101,6 +102,8 @@ def announcement(name: str, plan: SweepPlan, left_out: Sequence[NotRun]) -> tupl
     """What a sweep runs and what it leaves out, and warnings. left_out: evaluations."""
     texts = counted(plan.n_texts_here, "text")
     lines = [f"{name}: {_settings(plan)}, at most {texts} to score"]
+    for evaluation, n_further in _further(plan).items():
+        lines.append(f"evaluation {evaluation}: at most {counted(n_further, 'further text')} to score")
     if plan.repeats:
         # A dict keeps the order of the seeds. With each of them, the same settings run again.
         seeds = dict.fromkeys(str(setting.seed) for setting in plan.repeats)
@@ -120,6 +123,14 @@ def _settings(plan: SweepPlan) -> str:
     n_cached = sum(setting.cached for setting in plan.settings)
     n_settings = counted(len(plan.settings), "setting")
     return f"{n_settings} ({n_cached} cached)"
+
+
+def _further(plan: SweepPlan) -> Counter[str]:
+    """At most how many further texts each evaluation wants scored."""
+    n_texts = Counter[str]()
+    for part in plan.further:
+        n_texts[part.evaluation] += part.n_texts
+    return +n_texts
 
 
 def _n_explained(plan: SweepPlan) -> int:
@@ -231,12 +242,15 @@ def plan_table(
         time = times.get(name, "")
         lines.append(f"texts to score with {name}: {texts}{time}")
     n_segments = [len(setting.segments) for setting in plan.settings]
+    further = _further(plan)
     for name, evaluation in evaluations.items():
         seconds = sum(map(evaluation.cost, n_segments))
-        line = f"evaluation {name}"
+        parts = []
+        if further[name] > 0:
+            parts.append(f"at most {counted(further[name], 'further text')} to score")
         if seconds >= 1:
-            line += f": about {seconds:,.0f} s on one core"
-        lines.append(line)
+            parts.append(f"about {seconds:,.0f} s on one core")
+        lines.append(": ".join(filter(None, [f"evaluation {name}", ", ".join(parts)])))
     n_correlations = 0
     n_boosted = 0
     if spec is not None:
@@ -245,7 +259,7 @@ def plan_table(
         n_correlations = n_powers * len(spec.w)
         n_boosted = n_powers * n_boosting_weights
     correlations = counted(n_correlations, "correlation")
-    texts_of_all = counted(plan.n_texts, "text")
+    texts_of_all = counted(plan.n_texts + plan.n_further, "text")
     total = (
         f"{_settings(plan)}, {correlations}, {n_boosted:,} of them with w other than 1; "
         f"at most {texts_of_all} to score before repeats are taken out"

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from traceback import clear_frames
+from typing import TypeVar
 
 import numpy as np
 
@@ -46,6 +47,7 @@ from bmx_grid.words.segmentation import PairWords
 FEW_SEGMENTS = 4  # segments of a setting that are scored again
 BATCH_TOLERANCE = 1e-3  # of the largest score: bfloat16 on a GPU differs by that much between batches
 LOADED: set[str] = set()  # signatures of the metrics that have scored in this process
+Ended = TypeVar("Ended")
 Chunks = dict[int, tuple[list[Item], int]]  # by number: segments that are scored together, and how many texts they need
 
 
@@ -70,21 +72,22 @@ def run_plan(
     works = [partial(finish, setting, evaluations, None) for setting in cached]
     evaluated = (result for _, result in wherever_quicker(works, executor, cost))
     # Closed when the sweep stops: that ends the jobs which are still running.
-    with closing(_scored(plan, evaluations, executor, progress, drop)) as scored:
-        for ended in chain(evaluated, scored):
+    end = partial(finish, evaluations=evaluations)
+    with closing(scored(plan, end, executor, progress, drop)) as computed:
+        for ended in chain(evaluated, computed):
             yield ended
             if isinstance(ended, NotRun) and stop_on_error:
                 return
 
 
-def _scored(
+def scored(
     plan: SweepPlan,
-    evaluations: Evaluations,
+    end: Callable[..., Ended],
     executor: Executor,
     progress: Callable[[ScoredTexts], None],
     drop: Callable[[str, int], None],
-) -> Generator[SettingResult | NotRun]:
-    """The results of settings with texts to score, as workers finish."""
+) -> Generator[Ended | NotRun]:
+    """What `end(setting, spent=…)` makes of settings with texts to score, as workers finish."""
     settings = plan.everything
     waiting: dict[int, Chunks] = {}  # by setting, what is not done of it
     for index, setting in enumerate(settings):
@@ -123,7 +126,7 @@ def _scored(
                 )
                 if not waiting[index]:
                     del waiting[index]
-                    yield finish(settings[index], evaluations, spent[index])
+                    yield end(settings[index], spent=spent[index])
         except WorkerLost as lost:
             if one_by_one:
                 drop(settings[first].metric_name, _texts_in(waiting.pop(first)))

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from bmx_grid.attribution.explain import explanation_identity
 from bmx_grid.attribution.store import Slot
@@ -144,17 +144,28 @@ class Setting(Combination):
         return not self.missing
 
 
+class FurtherTexts(NamedTuple):
+    """The texts that an evaluation wants a metric to score once settings are explained: at most so many."""
+
+    evaluation: str
+    metric: str
+    n_texts: int
+    n_characters: int
+
+
 @dataclass(frozen=True, eq=False)
 class SweepPlan:
     """All settings of a sweep.
 
     repeats: those whose explainer is random, once more for each further seed.
     not_run: combinations that are left out or failed, and metrics and explainers that are unavailable here.
+    further: the texts that evaluations want scored.
     """
 
     settings: tuple[Setting, ...]
     repeats: tuple[Setting, ...]
     not_run: tuple[NotRun, ...] = ()
+    further: tuple[FurtherTexts, ...] = ()
 
     @property
     def everything(self) -> tuple[Setting, ...]:
@@ -191,6 +202,11 @@ class SweepPlan:
         return texts
 
     @property
+    def n_further(self) -> int:
+        """At most how many texts evaluations want scored."""
+        return sum(part.n_texts for part in self.further)
+
+    @property
     def n_texts_here(self) -> int:
         """The number of `texts_here`."""
         return self.texts_here.total()
@@ -220,6 +236,9 @@ class SweepPlan:
                 parts[setting.explainer_name] = setting.to_ask
                 texts[setting.explainer_name] += len(sizes)
                 characters[setting.explainer_name] += sum(sizes)
+        for further in self.further:
+            texts[further.metric] += further.n_texts
+            characters[further.metric] += further.n_characters
         costs = {}
         for name, part in parts.items():
             budget = part.budget(texts[name], characters[name])
