@@ -100,7 +100,7 @@ def compare(
             segments) or `"both"`, which Deutsch, Dror and Roth (2021) recommend.
         alternative: Alternative hypothesis of the tests: `"two-sided"`, `"greater"` (the metric named first is better)
             or `"less"`.
-        confidence: Level of the intervals of differences, 0.9 for 90 %.
+        confidence: Level of the intervals of differences. Default: 0.95 for 95 %.
 
     Returns:
         Compared: `correlations`, `tests` and, at segment level without grouping, `verdicts`, as tables of the type of

@@ -101,7 +101,7 @@ def compare_agreement(
             scores).
         scores: Scores and labels; `system` and `item` are required.
         alternative: `"two-sided"`, `"greater"` (x agrees better) or `"less"`.
-        confidence: Level of the interval, 0.9 for 90 %.
+        confidence: Level of the interval. Default: 0.95 for 95 %.
         **options: `unit` (`"inputs"`, `"systems"` or `"both"`), `resamples` (default 1,000), `seed` (default 0) and
             `bootstrap` (if false, skip the interval), as in `compare`. Intervals always resample clusters.
 

@@ -64,7 +64,7 @@ class PowerRange:
         Each value is the float64 nearest to its decimal number, so that 0 and 1 are exact.
 
         Args:
-            max_points: Highest allowed number of values.
+            max_points: Highest allowed number of values. Default: 1,000,000.
 
         Returns:
             tuple[float, ...]: start, start + step, ..., below stop.

@@ -186,7 +186,7 @@ def compare(
         seed: Seed of all random draws.
         bootstrap: If false, skip the interval and `p_bootstrap`.
         alternative: `"two-sided"`, `"greater"` (x correlates better) or `"less"`. Choose it before you see the scores.
-        confidence: Level of the interval, 0.9 for 90 %.
+        confidence: Level of the interval. Default: 0.95 for 95 %.
 
     Returns:
         Comparison: Both statistics, their difference with its interval, and p-values. Interval and p-values are NaN
@@ -317,7 +317,7 @@ def compare_sums(
         resamples: Number of permutations and of bootstrap resamples.
         seed: Seed of all random draws.
         alternative: `"two-sided"`, `"greater"` (x is higher) or `"less"`.
-        confidence: Level of the interval, 0.9 for 90 %.
+        confidence: Level of the interval. Default: 0.95 for 95 %.
 
     Returns:
         Comparison: Both scores, their difference with its interval, and p-values. Interval and p-values are NaN with

@@ -103,8 +103,8 @@ def pairwise_correlations(
         scores: float64[N, K], scores of K metrics, or float64[N] of one. A segment with NaN in any column is ignored.
         human: float64[N], human scores; segments with NaN are ignored.
         items: N labels of the sources. A source with one output has no pair.
-        clusters: N labels of segments that are resampled together. Default: each segment is its own cluster; pass at
-            least the sources, because a source across several clusters is left out.
+        clusters: N labels of segments that are resampled together: the sources, or larger clusters. A source across
+            several clusters is undefined; without labels, that is every source.
         resamples: Number of bootstrap resamples of clusters. 0 computes no interval.
         seed: Seed of the resampling.
 

@@ -190,7 +190,7 @@ def interval(samples: Floats, units: int, confidence: float = CONFIDENCE) -> tup
     Args:
         samples: float64[R], statistic of R resamples.
         units: Number of units (clusters) that were resampled.
-        confidence: Level of the interval, 0.95 for 95 %.
+        confidence: Level of the interval. Default: 0.95 for 95 %.
 
     Returns:
         tuple[float, float]: Lower and upper end. NaN without resamples, with fewer than 3 units, and if more than
@@ -278,7 +278,7 @@ def cluster_mean(
         cluster: N labels of clusters, such as data set and language pair.
         resamples: Number of bootstrap resamples.
         seed: Seed of the resampling.
-        confidence: Level of the interval, 0.95 for 95 %.
+        confidence: Level of the interval. Default: 0.95 for 95 %.
 
     Returns:
         ClusterMean: Mean, interval and one-sided sign test.

@@ -33,7 +33,7 @@ def character_sums(length: int, predicted: Ints, gold: Ints, partial_credit: flo
         length: Number of characters of the text.
         predicted: int64[n, 3], predicted spans: start, end (exclusive), and severity, 1 for major and 0 for minor.
         gold: int64[m, 3], true spans.
-        partial_credit: Credit for a character with an error of the other severity, from 0 to 1.
+        partial_credit: Credit for a character with an error of the other severity, from 0 to 1. Default: 0.5.
 
     Returns:
         float64[4]: Credit, number of predicted characters, credit, number of true characters. Sums over texts give

@@ -80,7 +80,7 @@ def compare_systems(
         seed: Seed of all random draws.
         bootstrap: If false, skip the interval and `p_bootstrap`.
         alternative: `"two-sided"`, `"greater"` (x is better) or `"less"`.
-        confidence: Level of the interval, 0.9 for 90 %.
+        confidence: Level of the interval. Default: 0.95 for 95 %.
 
     Returns:
         Comparison: Both statistics, their difference with its interval, and p-values. `clusters` counts clusters of
