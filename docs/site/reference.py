@@ -13,6 +13,7 @@ import posixpath
 import re
 import subprocess
 import sys
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -120,7 +121,7 @@ def python() -> str:
     import bmx_grid
 
     names = [name for name in bmx_grid.__all__ if not name.startswith("_")]
-    errors = (inspect.getdoc(importlib.import_module("bmx_grid.core.errors")) or "").partition("\n\n")[2]
+    tree = (inspect.getdoc(importlib.import_module("bmx_grid.core.errors")) or "").split("\n\n")[1]
     parts = [
         "# Python",
         "Examples: [From Python](../python.md). All names are imported from `bmx_grid`; `bmx_grid.__version__` is the "
@@ -130,7 +131,7 @@ def python() -> str:
         *(f"::: bmx_grid.{name}\n    options: {{heading_level: 3}}" for name in RESULTS["bmx_grid"]),
         "## Errors",
         "All are imported from `bmx_grid.core.errors`.",
-        f"```text\n{inspect.cleandoc(errors)}\n```",
+        f"```text\n{textwrap.dedent(tree)}\n```",
     ]
     return "\n\n".join(parts) + "\n"
 
