@@ -16,6 +16,7 @@ from fakes import ROOT
 from scripts import script
 
 import bmx_grid
+from bmx_grid import measures
 from bmx_grid.commands.check import main as check_parts
 from bmx_grid.core.configure import CONFIGS, groups, options
 
@@ -201,6 +202,66 @@ def test_every_page_made_from_code_has_every_option_and_column(reference):
     assert all(f"## bmx-grid {name}".rstrip() in helps for name in reference.COMMANDS)
 
 
+@pytest.mark.parametrize(("page", "module"), [("python", bmx_grid), ("measures", measures)])
+def test_the_reference_has_every_public_name(reference, page, module):
+    text = reference.pages()[f"reference/{page}.md"]
+    for name in module.__all__:
+        if name == "__version__":
+            continue
+        full_name = f"{module.__name__}.{name}"
+        assert f"\n\n::: {full_name}\n" in text
+        assert f"| [`{name}`][{full_name}] | {inspect.getdoc(getattr(module, name)).splitlines()[0]} |" in text
+
+
+def pages_of(nav):
+    """Title and page of each entry of a navigation, those of its sections as well; None for a page without a title."""
+    found = []
+    for entry in nav:
+        for title, part in entry.items() if isinstance(entry, dict) else [(None, entry)]:
+            if isinstance(part, list):
+                found += [(title, None), *pages_of(part)]
+            else:
+                found.append((title, part))
+    return found
+
+
+def test_the_navigation_has_every_page_under_one_title(reference):
+    nav = pages_of(yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"])
+    pages = [page for _, page in nav if page is not None]
+    docs = ROOT / "docs"
+    written = [path.relative_to(docs).as_posix() for path in docs.rglob("*.md")]
+    notebooks = [f"{path.stem}.md" for path in docs.glob("*.ipynb")]
+    placed = [page for page in reference.placed().values() if page.endswith(".md")]
+    assert sorted(pages) == sorted([*written, *notebooks, *placed, *reference.pages()])
+    titles = [title for title, _ in nav if title is not None]
+    assert len(titles) == len(set(titles))
+
+
+@pytest.mark.parametrize("link", ["other.md", "nowhere.md"])
+def test_a_broken_link_fails_the_build_also_where_it_is_quiet(link, tmp_path):
+    """On a small site, with the hook of ours."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "index.md").write_text(f"[link]({link})\n", encoding="utf-8")
+    (tmp_path / "docs" / "other.md").write_text("text\n", encoding="utf-8")
+    config = {"site_name": "small", "strict": True, "hooks": [str(ROOT / "docs" / "site" / "strict.py")]}
+    (tmp_path / "mkdocs.yml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    process = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--quiet"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+    )
+    is_broken = link == "nowhere.md"
+    assert (process.returncode != 0) == is_broken, process.stderr[-2000:]
+    assert (link in process.stderr) == is_broken
+
+
+def test_the_hook_that_counts_warnings_is_that_of_the_site():
+    config = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    assert config["strict"] is True and config["hooks"][0] == "docs/site/strict.py"
+
+
 @pytest.mark.parametrize(("group", "name"), [(group, name) for group in groups() for name in options(group)])
 def test_every_key_of_an_option_is_explained(reference, group, name):
     """By a comment beside it, or by name in the docstring of its class."""
@@ -223,7 +284,9 @@ def test_the_site_builds_without_a_warning(tmp_path):
         build_command, cwd=ROOT, capture_output=True, text=True, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     )
     assert process.returncode == 0, process.stderr[-2000:]
-    assert (tmp_path / "reference" / "api" / "index.html").is_file()
+    shown = (tmp_path / "reference" / "python" / "index.html").read_text(encoding="utf-8")
+    assert 'id="bmx_grid.Run.plot"' in shown, "methods have their place"
+    assert "&gt;&gt;&gt;" in shown and "<blockquote>" not in shown, "examples are code"
     assert "fonts.googleapis" not in (tmp_path / "index.html").read_text(encoding="utf-8")
     shown = (tmp_path / "tutorial" / "index.html").read_text(encoding="utf-8")
     assert (tmp_path / "tutorial-1.png").stat().st_size > 10_000

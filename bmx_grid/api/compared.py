@@ -57,17 +57,31 @@ AGREEMENT = {
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """Metrics in comparison.
+    """Metrics compared by `compare`: correlations, tests and verdicts as tables.
 
-    correlations: of each metric with human judgements, with its interval, at this level and grouping. tests: every pair
-    of metrics, the better one first: difference with interval, p, and p adjusted for the number of pairs; clusters of
-    segments (or at system level whole systems) are swapped between the metrics and drawn with replacement for the
-    interval.
-    verdicts: of every two metrics the better one over the other: gain, partial correlation given the other's score and
-    the numbers of words, and a verdict as of a boost; none at system level and with a grouping. Without numbers of
-    words the partial correlation is NaN, and nothing helps.
-    alternative, confidence: of the tests; one-sided tests have the metric named first in front.
-    columns: role -> columns that play it. n_clusters: of segments. has_lengths: whether numbers of words are known.
+    Attributes:
+        correlations: One row per metric and statistic: `value` with its 95 % interval `low`, `high`.
+        tests: One row per pair of metrics, the better one first: `difference` with `low`, `high`, `p` and `p_holm`
+            (adjusted for the number of pairs). One-sided tests keep the order of the metrics.
+        verdicts: One row per pair of metrics: `gain` of the better one, its partial correlation `partial_r` after
+            controlling for the other score and the lengths, and `verdict`. Empty at system level and with a grouping.
+        level: `"segment"` or `"system"`.
+        grouping: `"item"`, `"system"` or `"none"`.
+        statistic: Correlation that the tests compare.
+        resamples: Number of bootstrap resamples and permutations.
+        seed: Seed of all random draws.
+        columns: Dictionary from role to column names.
+        n_clusters: Number of clusters of segments.
+        has_lengths: False if the lengths are unknown: `partial_r` is then NaN, and no verdict is "helps".
+        alternative: Alternative hypothesis of the tests.
+        confidence: Level of the intervals of differences.
+
+    Example:
+        >>> import bmx_grid as bmx
+        >>> frame = {"human": [1, 2, 3, 4, 5, 6], "a": [1, 2, 3, 4, 6, 5], "b": [2, 1, 4, 3, 6, 5]}
+        >>> compared = bmx.compare(frame, ["a", "b"], human="human", resamples=100)
+        >>> compared.statistic, compared.n_clusters, compared.has_lengths
+        ('pearson', 6, False)
     """
 
     correlations: pd.DataFrame
@@ -85,7 +99,17 @@ class Compared:
     confidence: float
 
     def tables(self) -> list[Table]:
-        """What `summary` and `bmx-grid compare` print: correlations, best first, then what differences are worth."""
+        """List the tables that `summary` and `bmx-grid compare` print.
+
+        Returns:
+            list[Table]: Correlations, best metric first, then differences between metrics.
+
+        Example:
+            >>> import bmx_grid as bmx
+            >>> frame = {"human": [1, 2, 3, 4, 5, 6], "a": [1, 2, 3, 4, 6, 5], "b": [2, 1, 4, 3, 6, 5]}
+            >>> bmx.compare(frame, ["a", "b"], human="human", resamples=100).tables()[0].title
+            'Correlation with human judgements (human), segment level'
+        """
         tables = [self._agreement()]
         better_first = _as_tests(self.verdicts)
         if self.alternative != "two-sided":
@@ -164,7 +188,24 @@ class Compared:
         return replace(table, droppable=tuple(column.header for column in numbers[1:]))
 
     def of_kind(self, kind: FrameKind) -> Compared:
-        """The same with `correlations`, `tests` and `verdicts` as frames of this kind; printed as this one is."""
+        """Convert the tables to another type of frame.
+
+        Args:
+            kind: Type of the frames: pandas, polars, Arrow or a dictionary of lists. `compare` keeps the type of its
+                input.
+
+        Returns:
+            Compared: The same comparison. It prints the same text.
+
+        Example:
+            >>> import bmx_grid as bmx
+            >>> import pandas as pd
+            >>> from bmx_grid.api.kinds import FrameKind
+            >>> frame = {"human": [1, 2, 3, 4, 5, 6], "a": [1, 2, 3, 4, 6, 5]}
+            >>> compared = bmx.compare(pd.DataFrame(frame), ["a"], human="human", resamples=100)
+            >>> compared.of_kind(FrameKind(dict)).correlations["metric"][0]
+            'a'
+        """
         if kind == PANDAS:
             return self
         values = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -226,7 +267,21 @@ class Compared:
         return leads_in_words(dict(zip(leads["against"], is_significant.tolist(), strict=True)))
 
     def summary(self, width: int | None = None) -> str:
-        """The conclusion, the metrics, best first, with intervals, and what their differences are worth."""
+        """Format the comparison as text, as `bmx-grid compare` prints it.
+
+        Args:
+            width: Width of the text in characters. Default: that of the terminal.
+
+        Returns:
+            str: The conclusion, correlations with intervals, best metric first, then the differences of each pair.
+
+        Example:
+            >>> import bmx_grid as bmx
+            >>> frame = {"human": [1, 2, 3, 4, 5, 6], "a": [1, 2, 3, 4, 6, 5], "b": [2, 1, 4, 3, 6, 5]}
+            >>> text = bmx.compare(frame, ["a", "b"], human="human", resamples=100).summary(width=80)
+            >>> "Correlation with human judgements" in text
+            True
+        """
         conclusion = wrapped(self._conclusion(), width or WIDTH)
         return f"{conclusion}\n\n{tables_as_text(self.tables(), width)}".rstrip()
 

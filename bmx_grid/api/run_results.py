@@ -49,10 +49,24 @@ class TemporaryFolder:
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """The attributions of one setting's segments.
+    """Word attributions of the segments of one setting.
 
-    names: data set, language pair, metric, explainer. frame: one row per word: id, system, score of the segment by the
-    metric alone, side, position (from 0), word, attribution (NaN where a segment could not be explained).
+    A notebook shows coloured words.
+
+    Attributes:
+        names: Data set, language pair, metric and explainer.
+        frame: DataFrame with one row per word: `id`, `system`, `score` (of the unboosted metric), `side`, `position`
+            (from 0), `word`, `attribution` (NaN if the segment could not be explained).
+
+    Example:
+        >>> import bmx_grid as bmx
+        >>> small = {"metric": ["chrf"], "evaluation": ["grid"], "limit": 5, "analysis": False, "tracking": "none"}
+        >>> run = bmx.run("quickstart", explainer="erasure", quiet=True, **small)
+        >>> words = run.words("de-en")
+        >>> words
+        Words(sample · de-en · chrf · erasure: 5 segments)
+        >>> words.frame.columns.tolist()
+        ['id', 'system', 'score', 'side', 'position', 'word', 'attribution']
     """
 
     names: tuple[str, str, str, str]
@@ -106,15 +120,45 @@ def _table(name: str, doc: str) -> property:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """The results of a sweep: the tables of its folder as DataFrames, figures, and the analysis.
+    """The results of a sweep: tables, figures and analysis.
 
-    >>> import bmx_grid as bmx
-    >>> run = bmx.Run("outputs/quickstart")  # doctest: +SKIP
-    >>> print(run.summary())  # doctest: +SKIP
-    >>> run.table("verdicts"), run.plot("de-en")  # doctest: +SKIP
+    `run` and `grid` return it; `Run(FOLDER)` opens a finished sweep without running anything. Each table is a
+    DataFrame; `names` lists the tables that the sweep wrote.
 
-    folder: its output folder; place: that of its results, another one since another sweep was run there.
-    n_failed: settings or parts that failed when it was run here.
+    Attributes:
+        folder: Output folder of the sweep.
+        n_failed: Number of settings or parts that failed in this run.
+        settings: One row per setting with a grid: correlations of the metric, the best and the published point.
+        grid: Every correlation of the grids: setting, side, w, p.
+        points: Gain of each setting at the published point and at points chosen on other data.
+        scores: One row per segment and setting: human score, unboosted and boosted scores.
+        boosts: Held-out gain of each boost and control.
+        verdicts: Verdict on each metric and explainer.
+        correlations: Correlations with human scores at segment and system level.
+        systems: Score and rank of each system.
+        thresholds: Difference of system scores that is significant.
+        tests: All comparisons with difference, interval, p-value and adjusted p-value.
+        ranking: Metrics of each data set and language pair, ranked.
+        selection: Median best w and p of each explainer, and the point that is used.
+        ridge: Ridge regression of the gains on the factors: coefficients, intercept, R².
+        ceilings: Agreement of raters, and the highest correlation that a metric can be expected to reach.
+        seeds: Gain of each setting for each seed of its explainer.
+        word_tags: Agreement of attributions with published word tags.
+
+    Raises:
+        DataMissingError: The folder does not exist.
+        ConfigError: `folder` is not a path.
+
+    Example:
+        >>> import bmx_grid as bmx
+        >>> small = {"metric": ["chrf"], "evaluation": ["grid"], "limit": 5, "analysis": False, "tracking": "none"}
+        >>> bmx.run("quickstart", explainer="erasure", quiet=True, **small)
+        Run('outputs/quickstart': 4 tables)
+        >>> run = bmx.Run("outputs/quickstart")
+        >>> run.names
+        ('grid', 'points', 'scores', 'settings')
+        >>> run.grid.shape  # 4 language pairs x 6 weights x 600 powers
+        (14400, 8)
     """
 
     folder: Path
@@ -135,20 +179,41 @@ class Run:
 
     @property
     def place(self) -> Path:
-        """The folder with the results of this run: a later run of another configuration moves them below previous/."""
+        """Folder with the tables of this run.
+
+        A later run with another configuration moves them from `folder` to a folder below `previous/`.
+        """
         from bmx_grid.sweep.folder import OutputFolder
 
         return OutputFolder(self.folder).place_of(self._fingerprint)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The tables that the run wrote, sorted by name."""
+        """Names of the tables that the run wrote, sorted."""
         return tuple(sorted(self._tables()))
 
     def table(self, name: str) -> Any:
-        """A table by its name, one of `names`: a pandas DataFrame, or what `grid` was given.
+        """Read a table by its name.
 
-        Raises DataMissingError for a table that the run did not write, DataError for a damaged file.
+        Args:
+            name: One of `names`.
+
+        Returns:
+            DataFrame: The table; for a run of `grid`, of the type of its frame.
+
+        Raises:
+            DataMissingError: The run did not write this table.
+            DataError: The file is damaged.
+            ConfigError: `name` is not a text.
+
+        Example:
+            >>> import bmx_grid as bmx
+            >>> small = {"metric": ["chrf"], "evaluation": ["grid"], "limit": 5, "analysis": False, "tracking": "none"}
+            >>> run = bmx.run("quickstart", explainer="erasure", quiet=True, **small)
+            >>> run.table("settings")[["language_pair", "n_used"]].head(2)
+              language_pair  n_used
+            0         de-en       5
+            1         en-de       5
         """
         return self._kind.frame(self._frame(name))
 
@@ -198,7 +263,12 @@ class Run:
 
     @functools.cached_property
     def analysis(self) -> Analysis:
-        """The analysis, with the numbers of the sweep's own; `analysis.data_frames()` has each of its tables."""
+        """Analysis of the sweep; `analysis.data_frames()` returns its tables.
+
+        Raises:
+            DataMissingError: The folder has no results.
+            DataError: A table is damaged.
+        """
         from bmx_grid.analysis.finished import load_results
 
         return load_results(self.place).analyse()
@@ -212,12 +282,34 @@ class Run:
         *,
         kind: PlotKind | None = None,
     ) -> Figure:
-        """A figure of matplotlib, `.axes` and all; a notebook shows it.
+        """Plot the verdicts of a run, or the grids of its settings.
 
-        kind: "verdicts", the gain of each boost with its interval, of the whole run. "heatmap", the gain at every point
-        of the grid, a map for each setting that has the given names. "curves", correlation over p with a line per w, of
-        one setting. None: curves if a name is given or nothing was judged, else verdicts.
-        Raises ConfigError for an unknown name or kind, and if the names fit another number of settings.
+        You can omit names that leave no choice.
+
+        Args:
+            language_pair: Language pair of the setting, such as `"de-en"`.
+            metric: Metric of the setting.
+            explainer: Explainer of the setting.
+            dataset: Data set of the setting.
+            kind: `"verdicts"` draws the gain of each boost with its interval, for the whole run. `"heatmap"` draws the
+                gain at every point of the grid, one map for each setting with the given names. `"curves"` draws
+                correlation over p, one line per w, for one setting. Default: curves if you name a part of a setting or
+                no boost was judged, else verdicts.
+
+        Returns:
+            Figure: A matplotlib figure. Save it with `savefig`.
+
+        Raises:
+            ConfigError: A name or `kind` is unknown, or the names match another number of settings.
+
+        Example:
+            >>> import bmx_grid as bmx
+            >>> small = {"metric": ["chrf"], "evaluation": ["grid"], "limit": 5, "analysis": False, "tracking": "none"}
+            >>> run = bmx.run("quickstart", explainer="erasure", quiet=True, **small)
+            >>> figure = run.plot("de-en")
+            >>> figure.savefig("curves.png")
+            >>> figure.axes[0].get_xlabel()
+            'p of the power mean'
         """
         from bmx_grid.report.canvas import style
         from bmx_grid.report.figures import boosts, correlation_over_p
@@ -262,10 +354,32 @@ class Run:
         *,
         ids: Sequence[str] | None = None,
     ) -> Words:
-        """The attribution of each word, in one setting: `frame` has a row per word, a notebook shows coloured words.
+        """Look up the attribution of each word in one setting.
 
-        ids: of segments; all without. The sweep is planned again, and the attributions are those in its cache:
-        DataMissingError says if they, or the sweep's data, are gone. Names as for `plot`.
+        Reads the attributions from the cache of the sweep. You can omit names that leave no choice.
+
+        Args:
+            language_pair: Language pair of the setting, such as `"de-en"`.
+            metric: Metric of the setting.
+            explainer: Explainer of the setting.
+            dataset: Data set of the setting.
+            ids: Segment ids. Default: all segments.
+
+        Returns:
+            Words: `frame` has one row per word. A notebook shows coloured words.
+
+        Raises:
+            ConfigError: A name or id is unknown, or several settings match.
+            DataMissingError: The attributions or the data of the sweep are missing.
+            DataError: The configuration file of the folder is damaged or not allowed.
+
+        Example:
+            >>> import bmx_grid as bmx
+            >>> small = {"metric": ["chrf"], "evaluation": ["grid"], "limit": 5, "analysis": False, "tracking": "none"}
+            >>> run = bmx.run("quickstart", explainer="erasure", quiet=True, **small)
+            >>> frame = run.words("de-en").frame
+            >>> frame.loc[frame["side"] == "hypothesis", "word"].head(3).tolist()
+            ['Unfortunately,', 'the', 'train']
         """
         import pandas as pd
 
@@ -328,7 +442,18 @@ class Run:
         return config
 
     def summary(self) -> str:
-        """The answer first, a line for each verdict; then a table of the settings, or of the metrics alone."""
+        """Summarise the sweep: the conclusion, then one row per setting or metric.
+
+        Returns:
+            str: Text for a terminal.
+
+        Example:
+            >>> import bmx_grid as bmx
+            >>> small = {"metric": ["chrf"], "evaluation": ["grid"], "limit": 5, "analysis": False, "tracking": "none"}
+            >>> run = bmx.run("quickstart", explainer="erasure", quiet=True, **small)
+            >>> "de-en" in run.summary()
+            True
+        """
         from bmx_grid.analysis.base import Column, Table
         from bmx_grid.report.answer import answer_text
         from bmx_grid.report.table import as_text, terminal_width

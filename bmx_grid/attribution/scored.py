@@ -23,10 +23,21 @@ MOST_SHOWN = 5  # segments that a notebook shows
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """N scored segments: float64[N] scores and base scores, and the explanations between them.
+    """Scores of N segments with their explanations.
 
-    Where nothing is boosted the scores are the base scores; without an explainer there are no explanations.
-    unboosted: rows that have no word on a side that the boost of a recipe reads, and keep the base score.
+    Attributes:
+        scores: float64[N], boosted scores; equal to `base` without a boost.
+        base: float64[N], scores of the unboosted metric.
+        explanations: N explanations with the attributions of each word, or none without an explainer.
+        unboosted: Rows that keep the base score because a side that the recipe reads has no words.
+
+    Example:
+        >>> import bmx_grid as bmx
+        >>> scored = bmx.load("chrf", "erasure", p=1, w=0.5).explain(["a cat sat"], references=["the cat sat"])
+        >>> scored
+        Scored(1 segment, explained)
+        >>> scored.base.round(3), scored.scores.shape
+        (array([0.536]), (1,))
     """
 
     scores: Floats
@@ -39,9 +50,20 @@ class Scored:
         return f"Scored({counted(len(self.scores), 'segment')}{explained})"
 
     def to_frame(self) -> pd.DataFrame:
-        """A row per word: row (of the texts, from 0), score, base, side, position (from 0), word, attribution.
+        """Convert scores and attributions to a DataFrame.
 
-        Without explanations a row per segment: row, score, base.
+        Returns:
+            DataFrame: One row per word: `row` of the texts (from 0), `score`, `base`, `side`, `position` (from 0),
+                `word`, `attribution`. Without explanations one row per segment: `row`, `score`, `base`.
+
+        Example:
+            >>> import bmx_grid as bmx
+            >>> scored = bmx.load("chrf", "erasure").explain(["a cat sat"], references=["the cat sat"])
+            >>> scored.to_frame()[["side", "word", "attribution"]].tail(3).round(3)
+                     side word  attribution
+            3  hypothesis    a       -0.022
+            4  hypothesis  cat        0.297
+            5  hypothesis  sat        0.297
         """
         import pandas as pd
 

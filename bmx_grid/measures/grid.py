@@ -45,18 +45,42 @@ def check_size(n_p: int, n_w: int, max_points: int = MAX_POINTS) -> None:
 
 @dataclass(frozen=True)
 class PowerRange:
-    """p from start to stop (exclusive) in steps, as a configuration writes it."""
+    """A range of powers p in equal steps, as a configuration writes it.
+
+    Attributes:
+        start: First p.
+        stop: End of the range, exclusive.
+        step: Distance between two values of p, above 0. It must divide the range.
+
+    Example:
+        >>> from bmx_grid.measures import PowerRange
+        >>> PowerRange(-30, 30, 0.1).values()[:3]
+        (-30.0, -29.9, -29.8)
+    """
 
     start: float
     stop: float
     step: float
 
     def values(self, max_points: int = MAX_POINTS) -> tuple[float, ...]:
-        """start, start + step, ... below `stop`, each the float64 nearest to its decimal number.
+        """List the powers of the range.
 
-        Of the paper's range 600 values with 0 and 1 exactly there, as numpy.arange(-300, 300) / 10.
-        Raises ConfigError when the grid is empty or has more than `max_points` values, the step is not above 0, or
-        the step does not divide the range.
+        Each value is the float64 nearest to its decimal number, so that 0 and 1 are exact.
+
+        Args:
+            max_points: Highest allowed number of values. Default: 1,000,000.
+
+        Returns:
+            tuple[float, ...]: start, start + step, ..., below stop.
+
+        Raises:
+            ConfigError: The range is empty, not finite or has more than `max_points` values, or the step is not above 0
+                or does not divide the range.
+
+        Example:
+            >>> from bmx_grid.measures import PowerRange
+            >>> PowerRange(-1, 1, 0.5).values()
+            (-1.0, -0.5, 0.0, 0.5)
         """
         grid = f"the p grid from {self.start} to {self.stop} in steps of {self.step}"
         numbers = (self.start, self.stop, self.step)
@@ -101,12 +125,25 @@ class Point:
 
 @dataclass(frozen=True)
 class GridSpec:
-    """What is computed for a setting.
+    """The points and options of a p x w grid (paper, sections 3.4 and 3.5).
 
-    p: tuple of P powers and w: tuple of W weights of the base score in [0, 1], both kept ascending without
-    repeats; side: "both" aggregates the words of ground truth and hypothesis together, "hypothesis" those of
-    the hypothesis; aggregation: the mean; correlation: "pearson", "spearman" or "kendall".
-    Raises ConfigError for an empty grid, a NaN, a weight outside [0, 1] or an unknown name.
+    Attributes:
+        p: P powers of the mean, kept ascending without repeats. Default: the paper's 600 values.
+        w: W weights of the metric in [0, 1], kept ascending without repeats. Default: 0, 0.2, ..., 1.
+        side: Words to aggregate: `"both"` (source or reference, and hypothesis) or `"hypothesis"`.
+        aggregation: Mean of the attributions of a segment. Default: the power mean M_p.
+        correlation: `"pearson"`, `"spearman"` or `"kendall"`.
+
+    Raises:
+        ConfigError: p or w is empty or contains NaN, a weight is outside [0, 1], or a name is unknown.
+
+    Example:
+        >>> from bmx_grid.measures import GridSpec
+        >>> spec = GridSpec(p=(1, -1), w=(0.5, 1), correlation="kendall")
+        >>> spec.p, spec.w
+        ((-1.0, 1.0), (0.5, 1.0))
+        >>> len(GridSpec().p), GridSpec().w
+        (600, (0.0, 0.2, 0.4, 0.6, 0.8, 1.0))
     """
 
     p: tuple[float, ...] = PAPER_P.values()
@@ -137,19 +174,25 @@ def check_points(points: Mapping[str, Point], where: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class GridResult:
-    """The grid of one setting. Correlations are over the used segments: rated, scored, and with a word to aggregate.
+    """The grid of one setting.
 
-    correlation: float64[P, W], NaN where undefined; the column w = 1 is the baseline for every p.
-    baseline: correlation of the base score.
-    best, best_p, best_w: the best point by `correlation.first_within_rounding`; NaN when no point is defined. With
-        best_w = 1, the metric alone, best_p means nothing.
-    plateau: number of points with w other than 1 within 1e-5 of the highest of these; 0 when there is none.
-    n_segments: segments handed in; n_rated: those with a human score; n_used: those every correlation rests on.
-        The rest of the rated have no word on the aggregated side, or no finite base score or attributions.
-    n_undefined: number of NaN points: all scores equal, or equal but for the rounding of the means.
-    share_shifted: share of used segments whose attributions had to be shifted to be positive; for p <= -1 their
-        mean is almost only a function of the number of words. NaN without used segments.
-    length_control: correlation of the number of words aggregated with the human scores.
+    All correlations use the same segments: rated, scored, and with a word to aggregate.
+
+    Attributes:
+        correlation: float64[P, W]; NaN if undefined. The column w = 1 is the baseline for every p.
+        baseline: Correlation of the unboosted scores.
+        n_segments: Number of segments passed in.
+        n_rated: Number of segments with a human score.
+        n_used: Number of segments behind every correlation.
+        best: Highest correlation. Of points within 1e-12, the first counts (p ascending, w fastest). NaN if no point is
+            defined.
+        best_p: p of the best point; meaningless if best_w is 1.
+        best_w: w of the best point.
+        plateau: Number of points with w below 1 within 1e-5 of the highest of these.
+        n_undefined: Number of NaN points.
+        share_shifted: Share of used segments whose attributions were shifted to be positive. For p <= -1 their mean
+            depends almost only on the number of words.
+        length_control: Correlation of the number of aggregated words with the human scores.
     """
 
     correlation: Floats
@@ -225,12 +268,34 @@ class GridInputs:
 
 
 def compute_grid(spec: GridSpec, base: Floats, ground_truth: Ragged, hypothesis: Ragged, human: Floats) -> GridResult:
-    """The grid of a setting of N segments.
+    """Compute the correlation with human scores at each point of a p x w grid.
 
-    base: float64[N] scores of the metric; ground_truth and hypothesis: N rows of attributions, one per word;
-    human: float64[N], NaN = not rated. The means are kept for the next call with the same attributions
-    (`segment_means`).
-    Raises DataError when attributions are too large to be shifted, ValueError when the arrays differ in length.
+    The score of a segment at a point is s1 = w * s0 + (1 - w) * M_p of its attributions (paper, section 2.1).
+    Attributions of a segment that are not all positive are shifted first (section 3.4).
+
+    Args:
+        spec: Points and options of the grid.
+        base: float64[N], scores s0 of the metric.
+        ground_truth: N rows of attributions, one per word of the source or reference; empty rows if not explained.
+        hypothesis: N rows of attributions, one per word of the hypothesis.
+        human: float64[N], human scores; NaN if not rated.
+
+    Returns:
+        GridResult: Correlations float64[P, W], the baseline, the best point, and counts.
+
+    Raises:
+        DataError: An attribution is too large (about 1e7) to be shifted in float64.
+        ValueError: The arrays differ in length.
+
+    Example:
+        >>> import numpy as np
+        >>> from bmx_grid.measures import GridSpec, Ragged, compute_grid
+        >>> base = np.array([0.1, 0.3, 0.2, 0.4])
+        >>> hypothesis = Ragged.from_rows([[0.1, 0.3], [0.3], [0.4, 0.8], [0.9]])
+        >>> spec = GridSpec(p=(1,), w=(0, 1), side="hypothesis")
+        >>> result = compute_grid(spec, base, Ragged.from_rows([[]] * 4), hypothesis, np.array([1.0, 2.0, 3.0, 4.0]))
+        >>> result.correlation.round(3), round(result.baseline, 3), result.best_w
+        (array([[0.98, 0.8 ]]), 0.8, 0.0)
     """
     return grid_of(spec, grid_inputs(spec, base, ground_truth, hypothesis, human))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
-import inspect
 import re
 
 import numpy as np
@@ -156,20 +154,3 @@ def test_a_mistake_inside_a_function_stays_what_it_is(frame):
         BmxError, match=r"ZeroDivisionError: division by zero \(.*test_own_metric.py, line .*, in <lambda>\)$"
     ):
         bmx.load(returning(lambda n: 1 / 0), None).score(["b"], references=["a"])
-
-
-def test_examples_are_as_they_would_be_typed(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    finder, runner = (
-        doctest.DocTestFinder(recurse=False),
-        doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE),
-    )
-    named = [name for name in bmx.__all__ if not name.startswith("__")]
-    examples = 0
-    for name in named:
-        part = getattr(bmx, name)
-        assert inspect.getdoc(part), name
-        for test in finder.find(part, name, globs={}):
-            examples += len(test.examples)
-            runner.run(test)
-    assert runner.summarize(verbose=False).failed == 0 and examples > 20
