@@ -11,7 +11,8 @@ import mmap
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -19,7 +20,6 @@ import torch
 SWITCH = "BMX_ONEDNN"  # environment variable: 0 never, 1 wherever it runs, unset where it is not slower
 _LEAST_WEIGHTS = 2**16  # of a layer: in smaller ones the call takes longer than the product
 _ROWS = 256  # tokens of a measured call
-_MADV_PAGEOUT = 21  # of Linux 5.4: unlike MADV_DONTNEED it never loses what a page holds
 _CALLS = 7  # measured of each way, in turns: the quickest counts, since other programs only slow calls down
 # The usual way stays if it takes less than this share of oneDNN's time. It took 1.05 to 1.7 times as long on one AMD
 # processor (Zen 4), 1.9 on another: the limit is far from both, so that all processes of a machine choose alike.
@@ -97,10 +97,12 @@ def pack_layers(network: Any) -> str:
         return f"PyTorch's usual way, as oneDNN cannot be called ({type(error).__name__})"
     if usual < _CLEARLY_QUICKER * packed and os.environ.get(SWITCH) != "1":
         return "PyTorch's usual way, which is quicker here than oneDNN"
+    weights = []
     for name in names:
         layer = network.get_submodule(name)
         network.set_submodule(name, PackedLinear(layer))
-        _discard(layer.weight)
+        weights.append(layer.weight)
+    _discard(weights)
     return "oneDNN"
 
 
@@ -134,19 +136,33 @@ def _seconds(layer: torch.nn.Linear) -> tuple[float, float]:
     return min(usual_times), min(packed_times)
 
 
-def _discard(weight: torch.Tensor) -> None:
-    """Let the system take the memory of weights that are not used any more, on Linux.
+def _discard(weights: Sequence[torch.Tensor]) -> None:
+    """Give the memory of weights that are not used any more back to the system, on Linux.
 
     They are a part of the mapped file of the model, which stays in memory as long as any weight of it is used. Whoever
-    reads them all the same gets them, from the file.
+    reads them all the same gets them from the file. Weights of no file are freed with the layer.
     """
     if sys.platform != "linux":
         return
-    start = weight.data_ptr()
-    # whole pages, which hold no other weights
-    first = -(-start // mmap.PAGESIZE) * mmap.PAGESIZE
-    end = (start + weight.numel() * weight.element_size()) // mmap.PAGESIZE * mmap.PAGESIZE
-    ctypes.CDLL(None).madvise(ctypes.c_void_p(first), ctypes.c_size_t(max(end - first, 0)), _MADV_PAGEOUT)
+    files = _mapped_files()
+    for weight in weights:
+        start = weight.data_ptr()
+        # whole pages, which hold no other weights
+        first = -(-start // mmap.PAGESIZE) * mmap.PAGESIZE
+        end = (start + weight.numel() * weight.element_size()) // mmap.PAGESIZE * mmap.PAGESIZE
+        if first < end and any(low <= first and end <= high for low, high in files):
+            ctypes.CDLL(None).madvise(ctypes.c_void_p(first), ctypes.c_size_t(end - first), mmap.MADV_DONTNEED)
+
+
+def _mapped_files() -> list[tuple[int, int]]:
+    """The addresses at which files are mapped into this process."""
+    places = []
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        addresses, _, _, _, inode, *_ = line.split(maxsplit=5)
+        if inode != "0":
+            low, _, high = addresses.partition("-")
+            places.append((int(low, 16), int(high, 16)))
+    return places
 
 
 def _time(call: Callable[[], object]) -> float:

@@ -200,6 +200,22 @@ def test_weights_are_in_memory_once(tmp_path, monkeypatch):
     assert resident["1"] < 8 * 2**20
 
 
+@needs_onednn
+@pytest.mark.parametrize("is_of_file", [True, False])
+def test_weights_that_somebody_still_holds_are_not_lost(is_of_file, tmp_path, monkeypatch):
+    monkeypatch.setenv(SWITCH, "1")
+    values = torch.rand(256, 1024)
+    layer = torch.nn.Linear(1024, 256)
+    if is_of_file:
+        values.numpy().tofile(tmp_path / "weights")
+        values = torch.from_file(str(tmp_path / "weights"), shared=False, size=256 * 1024).reshape(256, 1024)
+    layer.weight = torch.nn.Parameter(values, requires_grad=False)
+    held = layer.weight
+    expected = held.clone()
+    assert pack_layers(torch.nn.Sequential(layer)) == "oneDNN"
+    assert torch.equal(held, expected)
+
+
 def resident_of(file: Path) -> int:
     """Bytes of a mapped file that are in the memory of this process."""
     is_file = False
