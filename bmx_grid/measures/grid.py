@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.ragged import Flags, Floats, Ints, Ragged, concatenate_rows, defined_rows, in_their_rows, take_rows
@@ -21,12 +22,15 @@ from bmx_grid.measures.correlation import (
     first_within_rounding,
     plateau_within_no_change,
 )
+from bmx_grid.measures.resampling import fitting, ranges
 
 UsedWords = Literal["both", "hypothesis"]
 Numbers = Floats | Sequence[float]
 
 EQUALLY_NEAR = 1e-9  # distances to two grid points that differ by less are equal; grids carry rounding
 KEPT_CELLS = 2**24  # segments x p whose means are kept: 128 MiB, or 50 settings of WMT17
+HELD_CELLS = 2**26  # segments x p of the largest setting whose means are held as a whole: 512 MiB
+PART_CELLS = 2**24  # segments x p of a larger one that are held at a time; correlations copy them a few times
 MAX_POINTS = 1_000_000  # of one setting: 8 MB of correlations each; the paper has 3,600
 
 
@@ -163,15 +167,55 @@ class GridResult:
 
 
 @dataclass(frozen=True, eq=False)
+class MeansInParts:
+    """float64[n, P] means that are too many to be held (4.8 GB for a million segments of the paper's 600 p).
+
+    Those of a range of powers, `means[:, 3:9]`, are made anew whenever they are read: see `column_blocks`.
+    values: n rows of positive attributions.
+    """
+
+    aggregation: Aggregation
+    values: Ragged
+    p: Floats
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Segments and powers."""
+        return len(self.values), len(self.p)
+
+    def __getitem__(self, places: tuple[slice, slice]) -> Floats:
+        rows, powers = places
+        return self.aggregation.aggregate(self.values, self.p[powers])[rows]
+
+
+Means = Floats | MeansInParts
+
+
+def column_blocks(means: Means, most: int | None = None) -> Iterator[tuple[slice, Floats]]:
+    """The places of some powers, at most so many, and float64[n, powers] their means, until all were there."""
+    n, n_powers = means.shape
+    at_once = n_powers if isinstance(means, np.ndarray) else fitting(PART_CELLS, n)
+    for part in ranges(n_powers, at_once):
+        held = means[:, part]
+        for inside in ranges(held.shape[1], most or n_powers):
+            yield slice(part.start + inside.start, part.start + inside.stop), held[:, inside]
+
+
+def correlate_means(kind: Kind, means: Means, base: Floats, human: Floats, w: ArrayLike) -> Floats:
+    """float64[P, W] as `correlation.correlate_grid`, of means that may be held in parts."""
+    parts = [correlate_grid(kind, block, base, human, w) for _, block in column_blocks(means)]
+    return np.concatenate(parts)
+
+
+@dataclass(frozen=True, eq=False)
 class GridInputs:
     """What a grid is computed from: the n used of N segments.
 
-    means: float64[n, P] of the attributions (4.8 GB for a million segments of the paper's 600 p); base, human:
-    float64[n]; lengths: int64[n] words aggregated; used: bool[N]; shifted: bool[n] whether an attribution was not
-    above 0; n_rated: segments with a human score.
+    means: float64[n, P] of the attributions; base, human: float64[n]; lengths: int64[n] words aggregated;
+    used: bool[N]; shifted: bool[n] whether an attribution was not above 0; n_rated: segments with a human score.
     """
 
-    means: Floats
+    means: Means
     base: Floats
     human: Floats
     lengths: Ints
@@ -196,7 +240,7 @@ def grid_of(spec: GridSpec, inputs: GridInputs) -> GridResult:
     base = inputs.base
     human = inputs.human
     w = np.array(spec.w)
-    grid = correlate_grid(spec.correlation, inputs.means, base, human, w)
+    grid = correlate_means(spec.correlation, inputs.means, base, human, w)
     best = math.nan
     best_p = math.nan
     best_w = math.nan
@@ -229,63 +273,71 @@ def grid_inputs(spec: GridSpec, base: Floats, ground_truth: Ragged, hypothesis: 
     _check_lengths(base, ground_truth, hypothesis)
     if len(human) != len(base):
         raise ValueError(f"{len(base)} base scores but {len(human)} human scores")
-    of_all = segment_means(spec, ground_truth, hypothesis)
+    words = positive_words(spec.side, ground_truth, hypothesis)
     rated = np.isfinite(human)
-    used = rated & np.isfinite(base) & of_all.defined
-    # copied only where a segment is left out: no other array is as large
-    means = of_all.means if used.all() else of_all.means[used]
+    used = rated & np.isfinite(base) & words.defined
+    means: Means
+    if len(base) * len(spec.p) > HELD_CELLS:
+        means = MeansInParts(spec.aggregation, take_rows(words.values, used), np.array(spec.p))
+    else:
+        means = segment_means(spec, ground_truth, hypothesis)
+        # copied only where a segment is left out: no other array is as large
+        means = means if used.all() else means[used]
     return GridInputs(
         means=means,
         base=base[used],
         human=human[used],
-        lengths=of_all.lengths[used],
+        lengths=words.values.lengths[used],
         used=used,
-        shifted=of_all.shifted[used],
+        shifted=words.shifted[used],
         n_rated=int(rated.sum()),
     )
 
 
 @dataclass(frozen=True, eq=False)
-class SegmentMeans:
-    """The means of N segments; not to be written to, as several evaluations read the same ones.
+class PositiveWords:
+    """N rows of positive attributions.
 
-    means: float64[N, P], NaN where a segment has no word on the aggregated side or an attribution that is not finite:
-    where bool[N] defined is false. lengths: int64[N] words aggregated; shifted: bool[N] whether an attribution was not
-    above 0.
+    defined: bool[N], false for a row without words, or with one that is not finite. shifted: bool[N] whether an
+    attribution was not above 0.
     """
 
-    means: Floats
+    values: Ragged
     defined: Flags
-    lengths: Ints
     shifted: Flags
 
 
-_kept_means: dict[tuple[Any, ...], SegmentMeans] = {}
+def positive_words(side: UsedWords, ground_truth: Ragged, hypothesis: Ragged) -> PositiveWords:
+    """The attributions that are aggregated. Raises DataError when they are too large to be shifted."""
+    words = words_of(side, ground_truth, hypothesis)
+    # of all rows, so that an error names the row of the caller
+    values, shifted = shift_positive(words)
+    return PositiveWords(values, defined_rows(words), shifted)
 
 
-def segment_means(spec: GridSpec, ground_truth: Ragged, hypothesis: Ragged) -> SegmentMeans:
-    """The means of N segments for every p of a grid; the last ones are kept for the evaluations that follow.
+_kept_means: dict[tuple[Any, ...], Floats] = {}
 
-    Raises DataError when attributions are too large to be shifted.
+
+def segment_means(spec: GridSpec, ground_truth: Ragged, hypothesis: Ragged) -> Floats:
+    """float64[N, P] means of N segments for every p of a grid; the last ones are kept for the evaluations that follow.
+
+    NaN where a segment has no word on the aggregated side or an attribution that is not finite. Not to be written to,
+    as several evaluations read the same ones. Raises DataError when attributions are too large to be shifted.
     """
     key = (spec.aggregation, spec.p, spec.side, ground_truth, hypothesis)
     known = _kept_means.get(key)
     if known is not None:
         return known
-    words = words_of(spec.side, ground_truth, hypothesis)
-    # of all rows, so that an error names the row of the caller
-    positive, shifted = shift_positive(words)
-    defined = defined_rows(words)
-    usable = take_rows(positive, defined)
-    means = in_their_rows(spec.aggregation.aggregate(usable, np.array(spec.p)), defined)
-    aggregated = SegmentMeans(means, defined, words.lengths, shifted)
+    words = positive_words(spec.side, ground_truth, hypothesis)
+    usable = take_rows(words.values, words.defined)
+    means = in_their_rows(spec.aggregation.aggregate(usable, np.array(spec.p)), words.defined)
     # One power costs no more to compute again than to keep.
     if len(spec.p) > 1 and means.size <= KEPT_CELLS:
-        _kept_means[key] = aggregated
+        _kept_means[key] = means
         # dictionaries keep their order: the oldest goes first
-        while sum(kept.means.size for kept in _kept_means.values()) > KEPT_CELLS:
+        while sum(kept.size for kept in _kept_means.values()) > KEPT_CELLS:
             del _kept_means[next(iter(_kept_means))]
-    return aggregated
+    return means
 
 
 def nearest_point(p_grid: Numbers, w_grid: Numbers, p: float, w: float) -> tuple[int, int] | None:
