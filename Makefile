@@ -12,7 +12,7 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 NUMERIC := $(addprefix tests/,measures metrics boosts evaluations explainers guests sweep/test_repeats.py contracts/test_whole_sweep.py)
 BENCHMARKS := $(filter-out harness settings simulation,$(basename $(notdir $(wildcard benchmarks/*.py))))
 
-.PHONY: run test test-processes test-processor lint docs bench fuzz mutation wheel clean
+.PHONY: run test test-processes test-all test-processor lint docs bench fuzz mutation wheel clean
 
 run: $(RUNS)
 	$(BIN)/python -m bmx_grid +sweep=quickstart
@@ -23,6 +23,10 @@ test: $(READY)
 # Clusters, servers and programs, most of which are killed in the middle: what takes the longest to try.
 test-processes: $(READY)
 	$(PYTEST) -m processes
+
+# Both in one run: while a test of processes waits, others compute, and all modules are read once.
+test-all: $(READY)
+	$(PYTEST)
 
 # What computes numbers, as a processor without AVX does it: in PyTorch (the first three), OpenBLAS and NumPy.
 test-processor: export ATEN_CPU_CAPABILITY = default
@@ -69,6 +73,8 @@ $(RUNS): pyproject.toml constraints.txt
 	$(INSTALL) -e .
 	touch $(RUNS)
 
-$(READY): $(RUNS)
+# In one go, as pip looks up all packages anew each time.
+$(READY): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(INSTALL) -e ".[dev]"
-	touch $(READY)
+	touch $(RUNS) $(READY)
