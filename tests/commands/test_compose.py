@@ -10,6 +10,7 @@ import pytest
 from chat_server import ChatServer
 from fakes import ROOT
 from hydra import compose, initialize_config_dir
+from hydra._internal.core_plugins.file_config_source import FileConfigSource
 from hydra.core.config_store import ConfigStore
 from omegaconf import OmegaConf
 
@@ -341,6 +342,18 @@ def by_hydra(*overrides):
 )
 def test_composed_is_what_hydra_composes(overrides):
     assert composed(overrides) == by_hydra(*overrides)
+
+
+def test_our_files_are_read_once_and_stay_as_they_are_written(monkeypatch):
+    """Hydra changes what it reads: the second composition must not see the changes of the first."""
+    composed(["metric=[chrf]", "metric.chrf.char_order=3", "grid.fixed={}"])
+    read = []
+    load = FileConfigSource.load_config
+    monkeypatch.setattr(FileConfigSource, "load_config", lambda self, path: read.append(path) or load(self, path))
+    again = composed(["metric=[chrf]"])
+    assert read == []
+    assert again["metric"]["chrf"]["char_order"] == 6
+    assert set(again["grid"]["fixed"]) >= {"erasure", "lime", "shap"}
 
 
 def test_options_of_the_users_do_not_stay_in_hydra(folder):
