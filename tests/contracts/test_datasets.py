@@ -42,9 +42,17 @@ def test_pairs_are_read_with_texts_and_scores(reader, data_dir):
 
 
 @pytest.mark.parametrize("promise", OF_DATASETS, ids=lambda promise: promise.__name__)
-def test_it_keeps_what_data_sets_promise(reader, data_dir, promise):
-    """On the first pair, whose files are the fewest to read again."""
-    reason = promise(reader, data_dir, reader.pairs(data_dir)[0])
+def test_it_keeps_what_data_sets_promise(reader, data_dir, promise, monkeypatch):
+    """On the first pair, whose files are the fewest to read again; what the tests have read is its first reading."""
+    pair = reader.pairs(data_dir)[0]
+    known = [read(data_dir, reader.name, pair)]
+    read_anew = type(reader).read
+
+    def read_once_more(self, folder, language_pair):
+        return known.pop() if known and folder == data_dir else read_anew(self, folder, language_pair)
+
+    monkeypatch.setattr(type(reader), "read", read_once_more)
+    reason = promise(reader, data_dir, pair)
     if reason:
         pytest.skip(reason)
 
