@@ -195,6 +195,10 @@ MISTAKES: dict[str, dict[str, Any]] = {
         "DataMissingError": lambda at: bmx.analyse([at.first, at.tmp / "nowhere"]),
         "DataError": lambda at: bmx.analyse([at.first, at.second]),
     },
+    "bmx_grid.runs": {
+        "DataMissingError": lambda at: bmx.runs(at.tmp / "nowhere"),
+        "DataError": lambda at: bmx.runs(damaged(at, "tables/settings.parquet").folder),
+    },
     "bmx_grid.grid": {
         "ConfigError": lambda at: bmx.grid(3),
         "DataError": lambda at: bmx.grid({**FRAME, "DA": ["good"] * 4}),

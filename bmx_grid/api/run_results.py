@@ -292,7 +292,7 @@ class Run:
             explainer: Explainer of the setting.
             dataset: Data set of the setting.
             kind: `"verdicts"` draws the gain of each boost with its interval, for the whole run. `"heatmap"` draws the
-                gain at every point of the grid, one map for each setting with the given names. `"curves"` draws
+                gain at every point of the grid, one map for each setting with these names. `"curves"` draws
                 correlation over p, one line per w, for one setting. Default: curves if you name a part of a setting or
                 no boost was judged, else verdicts.
 

@@ -227,19 +227,23 @@ def runs(folder: str | Path) -> pd.DataFrame:
     """Read the settings of all finished sweeps below a folder into one frame.
 
     Args:
-        folder: a folder that holds output folders of sweeps, at any depth.
+        folder: Folder that holds output folders of sweeps, at any depth.
 
     Returns:
-        One row per setting that has a grid, with the columns of `Run.settings` and before them `sweep`, the output
-        folder relative to `folder`. Results that a later run moved to `previous/` are left out.
+        DataFrame: One row per setting with a grid: `sweep`, the output folder relative to `folder`, and the columns of
+            `Run.settings`. Results in a folder `previous` do not count.
 
     Raises:
-        DataMissingError: the folder does not exist, or no sweep below it has settings.
-        DataError: a table is damaged.
+        DataMissingError: The folder does not exist, or no sweep below it has settings.
+        DataError: A table is damaged.
 
     Example:
         >>> import bmx_grid as bmx
-        >>> bmx.runs("outputs").groupby("sweep")["gain"].max()  # doctest: +SKIP
+        >>> small = {"explainer": "erasure", "evaluation": ["grid"], "limit": 5, "analysis": False, "tracking": "none"}
+        >>> for metric in ("chrf", "sentence_bleu"):
+        ...     run = bmx.run("quickstart", metric=metric, output_dir=f"outputs/{metric}", quiet=True, **small)
+        >>> bmx.runs("outputs")[["sweep", "metric", "n_used"]].values.tolist()
+        [['chrf', 'chrf', 5], ['sentence_bleu', 'sentence_bleu', 5]]
     """
     import pandas as pd
 
