@@ -270,7 +270,7 @@ class Compared:
         """Format the comparison as text, as `bmx-grid compare` prints it.
 
         Args:
-            width: Width of the text in characters. Default: that of the terminal.
+            width: Characters per line. A wider table is split into blocks of columns. Default: no limit for tables.
 
         Returns:
             str: The conclusion, correlations with intervals, best metric first, then the differences of each pair.

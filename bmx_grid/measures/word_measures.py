@@ -260,7 +260,7 @@ def label_measures(
     """Compute F1, MCC, phrase F1 and SeqCor of word labels, with 95 % intervals.
 
     The measures are those that Logacheva, Lukasik and Specia (2016) compare. An F1 is 0 if only one labelling has the
-    label, and NaN if neither has.
+    label, and NaN if neither has. The MCC is NaN if a labelling is constant.
 
     Args:
         statistics: float64[N, 18], result of `statistics`. Texts without words are ignored.
