@@ -282,25 +282,25 @@ class Run:
         *,
         kind: PlotKind | None = None,
     ) -> Figure:
-        """Plot the verdicts of a run, or the grids of its settings.
+        """Plot the gains of the run, or the grid of settings.
 
-        You can omit names that leave no choice.
+        Names select settings; you can omit names that leave no choice.
 
         Args:
             language_pair: Language pair of the setting, such as `"de-en"`.
             metric: Metric of the setting.
             explainer: Explainer of the setting.
             dataset: Data set of the setting.
-            kind: `"verdicts"` draws the gain of each boost with its interval, for the whole run. `"heatmap"` draws the
-                gain at every point of the grid, one map for each setting with these names. `"curves"` draws
-                correlation over p, one line per w, for one setting. Default: curves if you name a part of a setting or
-                no boost was judged, else verdicts.
+            kind: `"verdicts"`: gain of each boost with its interval, for the whole run. `"heatmap"`: gain at every p
+                and w, one map per selected setting. `"curves"`: correlation over p, one line per w, for one setting.
+                Default: curves if you set a name or the run has no verdicts, otherwise verdicts.
 
         Returns:
             Figure: A matplotlib figure. Save it with `savefig`.
 
         Raises:
-            ConfigError: A name or `kind` is unknown, or the names match another number of settings.
+            ConfigError: A name or `kind` is unknown, the names select no setting or too many, or the run has no
+                verdicts.
 
         Example:
             >>> import bmx_grid as bmx
