@@ -12,7 +12,7 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 NUMERIC := $(addprefix tests/,measures metrics boosts evaluations explainers guests sweep/test_repeats.py contracts/test_whole_sweep.py)
 BENCHMARKS := $(filter-out harness settings simulation,$(basename $(notdir $(wildcard benchmarks/*.py))))
 
-.PHONY: run test test-processes test-processor lint docs bench fuzz mutation wheel clean
+.PHONY: run test test-processes test-all test-processor test-comet lint docs bench fuzz mutation wheel clean
 
 run: $(RUNS)
 	$(BIN)/python -m bmx_grid +sweep=quickstart
@@ -24,6 +24,10 @@ test: $(READY)
 test-processes: $(READY)
 	$(PYTEST) -m processes
 
+# Both in one run: while a test of processes waits, others compute, and all modules are read once.
+test-all: $(READY)
+	$(PYTEST)
+
 # What computes numbers, as a processor without AVX does it: in PyTorch (the first three), OpenBLAS and NumPy.
 test-processor: export ATEN_CPU_CAPABILITY = default
 test-processor: export DNNL_MAX_CPU_ISA = SSE41
@@ -32,6 +36,14 @@ test-processor: export OPENBLAS_CORETYPE = Prescott
 test-processor: export NPY_DISABLE_CPU_FEATURES = X86_V3 X86_V4 AVX512_ICL AVX512_SPR
 test-processor: $(READY)
 	$(PYTEST) -m "not processes" $(NUMERIC)
+
+# The metric COMET in an environment of its own, which is made first.
+test-comet: export BMX_COMET_PYTHON = $(CURDIR)/$(VENV)-comet/bin/python
+test-comet: $(READY)
+	$(PYTHON) -m venv $(VENV)-comet
+	$(VENV)-comet/bin/python -m pip install --quiet "torch==2.13.0"
+	$(VENV)-comet/bin/python -m pip install --quiet "unbabel-comet==2.2.7" "setuptools<81"
+	$(BIN)/python -m pytest tests/guests/test_comet_adapter.py
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -69,6 +81,8 @@ $(RUNS): pyproject.toml constraints.txt
 	$(INSTALL) -e .
 	touch $(RUNS)
 
-$(READY): $(RUNS)
+# In one go, as pip looks up all packages anew each time.
+$(READY): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(INSTALL) -e ".[dev]"
-	touch $(READY)
+	touch $(RUNS) $(READY)

@@ -19,6 +19,7 @@ checkout, and the tests' helpers, importable; import it first.
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import platform
@@ -27,6 +28,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 for _library in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_library, os.environ.get("OMP_NUM_THREADS", "1"))  # read when NumPy is imported
@@ -133,6 +135,38 @@ class Bench:
             found = {"benchmark": Path(sys.argv[0]).stem, "machine": machine(), "rounds": self.options.rounds}
             self.options.json.write_text(json.dumps(found | {"rows": self.rows}, indent=1) + "\n", encoding="utf-8")
         return 1 if self.missed else 0
+
+
+def optional(module: str) -> Any:
+    """A peer that is installed with the extra `peers`; None, with a line that says so, if it is not."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        print(f"{module} is not installed: pip install '.[peers]'")
+        return None
+
+
+def measured_table(found: Mapping[str, Any]) -> str:
+    """The Markdown table of what `finish` wrote: seconds of each way, and the other ways' ratios to the first.
+
+    Medians over rounds, in brackets the least and most. A ratio is taken within each round.
+    """
+    rows = [row for row in found["rows"] if "seconds" in row]
+    ways = list(dict.fromkeys(way for row in rows for way in row["seconds"]))
+    lines = [f"| CPU time | {' | '.join(ways)} |", f"|---|{'--:|' * len(ways)}"]
+    for row in rows:
+        seconds = row["seconds"]
+        first = seconds[ways[0]]
+        cells = [_range(first)]
+        for way in ways[1:]:
+            if way not in seconds:
+                cells.append("")
+                continue
+            ratios = [theirs / ours for theirs, ours in zip(seconds[way], first, strict=True)]
+            spread = f"{min(ratios):.2g} to {max(ratios):.2g}"
+            cells.append(f"{statistics.median(ratios):.2g}× ({spread})")
+        lines.append(f"| {row['label']} | {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 def machine() -> str:

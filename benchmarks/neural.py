@@ -38,6 +38,7 @@ from harness import Bench
 
 # isort: split
 import numpy as np
+from bert_scores import bert_scorer
 from settings import Texts
 
 from bmx_grid.attribution.explain import explain_items
@@ -106,9 +107,7 @@ def matrix_rate(network: Any) -> float:
 
 
 def bert_score_library(folder: str, layers: int, device: str) -> Scorer:
-    from bert_score import BERTScorer
-
-    scorer = BERTScorer(model_type=folder, num_layers=layers, device=device)
+    scorer = bert_scorer(folder, num_layers=layers, device=device)
     count_tokens(scorer._model)
     # "." for an empty text, of which the library fails with today's transformers; LIME makes some of short sides.
     return lambda pairs: scorer.score([pair[1] or "." for pair in pairs], [pair[0] or "." for pair in pairs])[2].numpy()

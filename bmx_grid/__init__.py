@@ -1,18 +1,20 @@
 """Boost machine-translation metrics with explainability, over whole grids of settings.
 
-`python -m bmx_grid --help` is the command line; README.md shows it at work. For notebooks and other programs:
+`bmx-grid --help` lists the commands; README.md shows one at work. The Python interface:
 
-| name | result |
+| name | purpose |
 |---|---|
-| `run` | a sweep, as the command line runs it: a `Run`, with its tables as DataFrames |
-| `Run` | a finished sweep, opened by its folder |
-| `grid` | the p x w grid of a DataFrame's segments, also of a metric that is a function: a `Run` |
-| `compare` | how well metrics correlate with human judgements, from a DataFrame of their scores: a `Compared` |
-| `boost` | scores and attributions as arrays, boosted: a `Boosted` |
-| `analyse` | finished sweeps in comparison, as a DataFrame |
-| `load` | a `Scorer`: a metric, boosted or not, that scores texts, and explains its scores (`Scored`) |
+| `run` | run a sweep and return its results, a `Run` |
+| `Run`, `Words` | open a finished sweep by its folder; its tables, figures and word attributions |
+| `runs` | read the settings of all sweeps below a folder into one frame |
+| `grid` | compute the p x w grid of metrics on the segments of a data frame |
+| `compare`, `Compared` | compare metrics by their correlation with human scores |
+| `boost`, `Boosted` | blend word attributions into scores, as arrays |
+| `analyse` | compare the gains of finished sweeps |
+| `load`, `Scorer`, `Scored` | build a scorer that scores and explains texts |
+| `BmxError` | base class of all errors that a user can fix |
 
-Importing the package loads no model library: each room imports what it needs when it is used.
+Importing the package loads no model library; each module imports its libraries at first use.
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from bmx_grid.api.run_results import Words as Words
     from bmx_grid.api.sweeps import analyse as analyse
     from bmx_grid.api.sweeps import run as run
+    from bmx_grid.api.sweeps import runs as runs
     from bmx_grid.attribution.scored import Scored as Scored
     from bmx_grid.attribution.scorer import Scorer as Scorer
     from bmx_grid.boosts.recipe import Recipe
@@ -48,7 +51,7 @@ PLACES = {
     **dict.fromkeys(("boost", "Boosted"), "bmx_grid.api.arrays"),
     **{"compare": "bmx_grid.api.comparison", "Compared": "bmx_grid.api.compared"},
     **dict.fromkeys(("Run", "Words"), "bmx_grid.api.run_results"),
-    **dict.fromkeys(("run", "analyse"), "bmx_grid.api.sweeps"),
+    **dict.fromkeys(("run", "runs", "analyse"), "bmx_grid.api.sweeps"),
     **{"Scorer": "bmx_grid.attribution.scorer", "Scored": "bmx_grid.attribution.scored"},
     **{"grid": "bmx_grid.api.frames", "BmxError": "bmx_grid.core.errors"},
 }
@@ -79,32 +82,42 @@ def load(
     recipe: str | Path | Recipe | None = None,
     language_pair: str | None = None,
 ) -> Scorer:
-    """A metric that scores texts: boosted by a recipe, by p and w, or alone.
+    """Build a scorer: a metric that scores and explains texts, optionally boosted.
 
-    >>> import bmx_grid as bmx
-    >>> scorer = bmx.load("chrf", explainer="erasure", settings={"metric.lowercase": True})
-    >>> scorer.reads
-    ('reference', 'hypothesis')
-    >>> scorer.score(["a cat sat"], references=["the cat sat"]).round(3)
-    array([0.536])
-    >>> scored = scorer.explain(["a cat sat"], references=["the cat sat"])
-    >>> scored.explanations[0].attributions["hypothesis"].round(3)
-    array([-0.022,  0.297,  0.297])
+    The boosted score is s1 = w * s0 + (1 - w) * M_p of the attributions (paper, section 2.1). Without p, w and recipe,
+    the scorer returns the unboosted metric, because the paper's medians hardly gain more than text length explains;
+    `Scorer.explain` still returns attributions.
 
-    metric, explainer: names of options (configs/metric, configs/explainer), objects, or mappings with a `_target_`; a
-        metric may be a function, as in `grid`. Scores of BLEU, chrF and TER are sacreBLEU's divided by 100, as in the
-        paper; `bmx-grid score` prints them from 0 to 100. The explainer is lime unless given; with explainer=None there
-        are no attributions. With a recipe neither has to be given; if they are, they have to be those of the recipe.
-    p, w: s1 = w * s0 + (1 - w) * M_p of the explainer's attributions. If one is given, the other is the paper's median
-        for the explainer. Without both, and without a recipe, the score is that of the metric alone: what the paper's
-        medians gain is hardly more than length explains (docs/boosts.md); `explain` shows attributions all the same.
-    settings: further keys as `python -m bmx_grid score --set` takes them: "metric.KEY", "explainer.KEY", "seed",
-        "max_texts", and with p or w "side", "aggregation".
-    recipe: a file that a sweep wrote, the name of an embedded one, or a `Recipe`.
-    language_pair: of the texts ("de-en"), for metrics that need to know it: a judge whose prompt names the languages,
-        translation models.
-    Raises ConfigError for names, keys and values that cannot be used, or that are not those of the recipe, DataError
-    for a file that is no recipe, UnavailableError when a model or library is unavailable.
+    Args:
+        metric: Option name (`configs/metric`), `Metric` object, function as in `grid`, or mapping with a `_target_`.
+            Optional with a recipe; if set, it must be the recipe's metric.
+        explainer: Option name (`configs/explainer`), `Explainer` object, or mapping with a `_target_`. `None` disables
+            attributions. Default: the recipe's explainer, or `"lime"` without a recipe.
+        p: Power of the mean M_p. If you set only one of p and w, the other is the paper's median for the explainer.
+        w: Weight of the metric, from 0 to 1. 1 is the unboosted metric.
+        settings: Dictionary of further keys: `"metric.KEY"`, `"explainer.KEY"`, `"seed"` and `"max_texts"`; with p or w
+            also `"side"` and `"aggregation"`.
+        recipe: JSON file that a sweep wrote, name of an embedded recipe, or `Recipe`. Excludes p and w.
+        language_pair: Language pair of the texts, such as `"de-en"`, for metrics whose prompt or model names languages.
+
+    Returns:
+        Scorer: A scorer for lists of texts. BLEU, chrF and TER are sacreBLEU's scores divided by 100, as in the paper.
+
+    Raises:
+        ConfigError: A name, key or value is invalid, or contradicts the recipe.
+        DataError: The recipe file is missing, or is not a recipe.
+        UnavailableError: A model or an optional library is not installed.
+
+    Example:
+        >>> import bmx_grid as bmx
+        >>> scorer = bmx.load("chrf", explainer="erasure", settings={"metric.lowercase": True})
+        >>> scorer.reads
+        ('reference', 'hypothesis')
+        >>> scorer.score(["a cat sat"], references=["the cat sat"]).round(3)
+        array([0.536])
+        >>> scored = scorer.explain(["a cat sat"], references=["the cat sat"])
+        >>> scored.explanations[0].attributions["hypothesis"].round(3)
+        array([-0.022,  0.297,  0.297])
     """
     from bmx_grid.api.inputs import function_metric, keyed, recipe_of
     from bmx_grid.attribution.scorer import make_scorer

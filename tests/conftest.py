@@ -28,8 +28,16 @@ FIRST = ("test_readme.py", "test_interrupts.py", "test_neural_sweep.py", "test_s
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The files of the longest tests are begun first, so that no process is left with one of them at the end."""
-    items.sort(key=lambda item: FIRST.index(item.path.name) if item.path.name in FIRST else len(FIRST))
+    """The files of the longest tests are begun first, so that no process is left with one of them at the end.
+
+    Before them those that start processes: they wait, while other tests compute.
+    """
+
+    def place(item: pytest.Item) -> tuple[bool, int]:
+        name = item.path.name
+        return item.get_closest_marker("processes") is None, FIRST.index(name) if name in FIRST else len(FIRST)
+
+    items.sort(key=place)
 
 
 def pytest_collection_finish() -> None:
@@ -150,7 +158,7 @@ def blank_figures(monkeypatch) -> None:
     def blank() -> Figure:
         return Figure(figsize=(0.1, 0.1))
 
-    monkeypatch.setattr(analysis_files, "save", lambda drawing, folder: save(replace(drawing, draw=blank), folder))
+    monkeypatch.setattr(analysis_files, "save", lambda drawing, *to: save(replace(drawing, draw=blank), *to))
 
 
 @pytest.fixture(autouse=True)

@@ -18,7 +18,7 @@ PACKAGE = ROOT / "bmx_grid"
 MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
 # The rooms from the ground up; a module imports from lower floors, and from its own room.
 FLOORS = [
-    {"core", "_version"},
+    {"core", "_version", "adapters"},  # adapters: programs for other environments, which import nothing of this package
     {"words"},
     {"measures", "models", "datasets"},
     {"boosts", "explainers", "metrics"},  # a metric may be a file of scores
@@ -33,7 +33,11 @@ FLOORS = [
     {"__init__", "__main__"},  # the doors
 ]
 HEAVY = {"torch", "transformers", "lime", "shap", "scipy", "sklearn", "mlflow", "matplotlib", "numba", "pandas"}
-LATE = {"attribution.torch_metric"}  # a subclass of torchmetrics' class, imported where a scorer is asked for it
+LATE = {  # subclasses of these libraries' classes, imported only in functions
+    "attribution.torch_metric",  # where a scorer is asked for it
+    "models.onednn",  # where a model is loaded
+    "api.recipe_model",  # where a sweep logs a recipe that helps
+}
 EDGE = {"hydra", "omegaconf", "mlflow"}
 INSTALLED_AS = {  # module -> distribution, where the names differ
     "PIL": "pillow",

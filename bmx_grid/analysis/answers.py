@@ -1,27 +1,23 @@
 """The answer of a sweep: what each boost is worth on segments that it was not chosen on, and what to do next.
 
-The numbers are those of verdicts.parquet. A results table alone has no verdicts: the mean gains at the fixed points are
-said instead, and that nothing was tested.
+The numbers are those of verdicts.parquet. A results table alone has no verdicts: the mean gains at one point per
+explainer are said instead, and that nothing was tested.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.analysis.base import FACTORS, Column, Given, Table, each_group, each_row, first_row
+from bmx_grid.analysis.base import FACTORS, Column, Given, Table, each_group, each_row
 from bmx_grid.analysis.gains import gains_by_explainer
-from bmx_grid.analysis.points import point_name, published_points
 from bmx_grid.analysis.verdict_rows import (
     DECLARED,
     PAPERS_BOOST,
     Row,
-    has_several_golds,
     next_steps,
     places_of,
     shown_verdicts,
-    verdict_in_words,
 )
 from bmx_grid.core.wording import P_VALUE, counted, named, number, point_in_words, with_interval, written
 from bmx_grid.evaluations.boost_evidence import ALL, PUBLISHED
@@ -38,7 +34,6 @@ from bmx_grid.evaluations.verdicts import (
     TOO_LITTLE,
     legend,
 )
-from bmx_grid.measures.resampling import CONFIDENCE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,7 +50,7 @@ OF_VERDICTS = (
     "Each boost is chosen on some segments, not boosting among the choices, and judged on others. Data set or language "
     "pair all: the mean over language pairs. In brackets 95 % intervals: of one pair by a bootstrap of clusters of "
     "segments; of several the wider of Student's t over the pairs and the bootstrap of all their clusters.",
-    "Gain: over the metric alone. Partial r: the correlation of boosted and human scores when score, numbers of words, "
+    "Gain: over the baseline. Partial r: the correlation of boosted and human scores when score, numbers of words, "
     "text statistics and named systems, raters and domains are controlled for; within sources or documents if the data "
     "have several segments of each. It is no gain, and may be larger than one. Length, curve alone, average of "
     "metrics: what these gain without an explanation, chosen in the same way. Partial r given metrics: all other "
@@ -83,7 +78,6 @@ CONCLUDED = {
     ),
     HURTS: ("{boost} hurts {metric} ({gain}).", "hurt"),
 }
-EXPLAINED = ["metric", "explainer"]  # what a line of an answer is about
 # What people's scores and attributions may both depend on, where the data name it.
 SHARED_LEVELS = ("system", "document", "rater", "domain")
 
@@ -91,12 +85,12 @@ SHARED_LEVELS = ("system", "document", "rater", "domain")
 def compute(given: Given) -> dict[str, Any]:
     """The answer of a sweep, without verdicts that of its table.
 
-    conclusion: what helps and what hurts, in a sentence or two. verdicts: see `shown_verdicts`. answers: per metric and
-    explainer a line of the boost that was declared first, whatever others gain, and one of its published point, where
-    there is one.
+    conclusion: what helps and what hurts, in a sentence or two. verdicts: see `shown_verdicts`. answers: without
+    verdicts the mean gains at the fixed points, a line per explainer.
     legend: the verdicts that occur, a line each; next_steps: what to do, in a sentence, "" where it would rest on a
-    constructed data set; not_judged: the boosts that cannot be made, a sentence per reason; unnamed: the SHARED_LEVELS
-    that the judged data do not name, in a sentence or two; families: over how many comparisons verdicts are corrected.
+    constructed data set; not_judged: the boosts that cannot be made or whose gain is undefined, a sentence per reason;
+    unnamed: the SHARED_LEVELS that the judged data do not name, in a sentence or two; families: over how many
+    comparisons verdicts are corrected.
     """
     verdicts = given.ask(shown_verdicts)
     question = verdicts["question"]
@@ -105,14 +99,14 @@ def compute(given: Given) -> dict[str, Any]:
     judged = verdicts[question.isin((DECLARED, PUBLISHED))]
     # A mean over all data sets rests on the constructed ones as well: nobody should act on it.
     no_evidence = {*given.constructed, ALL} if given.constructed else set()
-    lines = list(_answers(declared, published, published_points(given)))
+    without_gain = verdicts[(question == NOT_JUDGED) | (question.isin((DECLARED, PUBLISHED)) & verdicts["gain"].isna())]
     return {
         "conclusion": _conclusion(declared),
         "verdicts": verdicts,
-        "answers": _untested(given) if verdicts.empty else lines,
+        "answers": _untested(given) if verdicts.empty else [],
         "legend": legend(set(judged["verdict"])),
         "next_steps": next_steps(declared[~declared["dataset"].isin(no_evidence)]),
-        "not_judged": _not_judged(verdicts[question == NOT_JUDGED], declared),
+        "not_judged": _not_judged(without_gain, declared),
         "unnamed": "" if given.constructed else _unnamed(judged["named"]),
         "families": _families(declared, published),
     }
@@ -228,104 +222,9 @@ def _boost(row: Row, several: bool) -> str:
     return f"{name} ({row.boost})" if several else name
 
 
-def _doubt(row: Row) -> str:
-    """Why the verdict is NO_GAIN though the interval of the gain leaves 0 out; "" for every other row."""
-    looks = ""
-    if row.gain_low > 0:
-        looks = "gain"
-    elif row.gain_high < 0:
-        looks = "loss"
-    if row.verdict != NO_GAIN or not looks:
-        return ""
-    # What holds after the correction is a gain: a loss would have the verdict HURTS. Only its size is against it.
-    if row.p_gain_holm <= 1 - CONFIDENCE:
-        return "too small"
-    return f"looks like a {looks}, but not after the correction for {row.tried} verdicts"
-
-
-def _answers(declared: pd.DataFrame, published: pd.DataFrame, points: pd.DataFrame) -> Iterator[str]:
-    """The lines of each metric and explainer, those with the best verdict of a first boost first."""
-    names_of_points = {}
-    for point in each_row(points):
-        names_of_points[point.explainer] = point_name(point.explainer, point.w, point.p)
-    several = _has_other_boosts(declared)
-    # What the first boost says is the answer; others are named only where they say something else.
-    every_boost = dict(each_group(declared, *EXPLAINED))
-    published_by_both = dict(each_group(_of_first_boost(published), *EXPLAINED))
-    for both, rows in each_group(_of_first_boost(declared), *EXPLAINED):
-        head = _boost(first_row(rows), several)
-        yield _answer(head, rows, declared, _others(rows, every_boost[both]))
-        if both in published_by_both:
-            at_point = published_by_both[both]
-            where = names_of_points.get(both[1], "its fixed point")
-            # Language pairs of several data sets may differ in it.
-            in_sample = set(at_point["chosen_on"].str.removeprefix(PUBLISHED))
-            where += "".join(sorted(in_sample))
-            head = _boost(first_row(at_point), several)
-            yield _answer(f"{head} at {where}", at_point, declared, [])
-
-
 def _has_other_boosts(rows: pd.DataFrame) -> bool:
     """Whether there is another boost than the paper's."""
     return bool((rows["boost"] != PAPERS_BOOST).any())
-
-
-def _of_first_boost(rows: pd.DataFrame) -> pd.DataFrame:
-    """By metric and explainer the verdicts of the boost that was declared first."""
-    return rows[rows["place"] == rows.groupby(EXPLAINED)["place"].transform("min")]
-
-
-def _others(lines: pd.DataFrame, rows: pd.DataFrame) -> list[str]:
-    """What other boosts have another verdict than those of these lines, with it."""
-    is_other = (rows["place"] != first_row(lines).place) & ~rows["verdict"].isin(lines["verdict"])
-    others = rows[is_other].sort_values("place", kind="stable")
-    remarks = []
-    for verdict, alike in each_group(others, "verdict"):
-        # Each boost once, on however many language pairs.
-        remarks.append(f"{verdict} by {named(alike['boost'].unique().tolist())}")
-    return remarks
-
-
-def _answer(head: str, rows: pd.DataFrame, among: pd.DataFrame, remarks: Sequence[str]) -> str:
-    """A line of a boost, on each verdict where language pairs differ. among: as for `place_of`; remarks: further."""
-    in_words = rows.assign(in_words=[verdict_in_words(row) for row in each_row(rows)])
-    parts = [_part(alike, among) for _, alike in each_group(in_words, "human", "in_words")]
-    first = first_row(rows)
-    varies = getattr(first, "repeat_deviation", math.nan)
-    beside = []
-    # Of several language pairs it would be the number of one of them.
-    if len(rows) == 1 and math.isfinite(first.length_gain):
-        length = with_interval(first.length_gain, first.length_gain_low, first.length_gain_high, "+.3f")
-        beside.append(f"length alone {length}")
-    if math.isfinite(varies):
-        beside.append(f"the correlation varies by {number(varies, '.3f')} when repeated")
-    line = f"{head}: {'; '.join(parts)}"
-    end = _joined(*beside, *remarks)
-    return f"{line} ({end})" if end else line
-
-
-def _part(alike: pd.DataFrame, among: pd.DataFrame) -> str:
-    """A verdict with its gain, the largest of several language pairs, and what it rests on."""
-    first = first_row(alike)  # the largest gain: rows of one verdict are sorted by it
-    verdict = first.in_words
-    if has_several_golds(among):
-        verdict = f"{verdict} ({first.human})"
-    if math.isnan(first.gain):
-        return _joined(verdict, named(places_of(alike, among)))
-    gain = with_interval(first.gain, first.gain_low, first.gain_high, "+.3f")
-    remarks = _doubt(first)
-    if len(alike) > 1:
-        gain = f"at most {gain}"
-        remarks = _joined(places_of(alike, alike)[0], remarks)
-    if remarks:
-        gain = f"{gain} ({remarks})"
-    n_pairs = max(first.pairs, len(alike))
-    where = counted(n_pairs, "language pair") if n_pairs > 1 else places_of(alike, among)[0]
-    return _joined(verdict, gain, where, counted(int(alike["n"].sum()), "segment"))
-
-
-def _joined(*parts: str) -> str:
-    return ", ".join(filter(None, parts))
 
 
 def _not_judged(rows: pd.DataFrame, declared: pd.DataFrame) -> list[str]:
@@ -345,7 +244,7 @@ def _not_judged(rows: pd.DataFrame, declared: pd.DataFrame) -> list[str]:
 
 
 def _untested(given: Given) -> list[str]:
-    """Mean gains at the fixed points, and why there are no verdicts."""
+    """Mean gains at one point per explainer, and why there are no verdicts."""
     if not len(given.table):
         return []
     # A results table alone has no scores of segments, and so nothing to test with.

@@ -273,7 +273,8 @@ class Table:
 
     groups: rows, each of as many cells as the header; a line is drawn between groups. notes: sentences below it.
     names: how many columns from the left are names, not numbers. brief: shown in the terminal as well.
-    data: too long to read; written as CSV only.
+    data: too long to read; written as CSV only. droppable: headers of columns that a narrow terminal may lack, in the
+    order in which they go.
     """
 
     stem: str
@@ -284,6 +285,7 @@ class Table:
     names: int = 1
     brief: bool = False
     data: bool = False
+    droppable: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if len(set(self.header)) < len(self.header):
@@ -327,17 +329,6 @@ class Table:
     def rows(self) -> tuple[tuple[Cell, ...], ...]:
         """All rows, without the lines between groups."""
         return tuple(itertools.chain.from_iterable(self.groups))
-
-    def with_columns(self, headers: Sequence[str]) -> Table:
-        """The columns of these headers, in this order; the first of them are the names they were."""
-        places = [self.header.index(name) for name in headers]
-        names = sum(place < self.names for place in places)
-
-        def picked(row: tuple[Cell, ...]) -> tuple[Cell, ...]:
-            return tuple(row[place] for place in places)
-
-        groups = tuple(tuple(map(picked, group)) for group in self.groups)
-        return replace(self, header=tuple(headers), groups=groups, names=names)
 
     def frame(self) -> pd.DataFrame:
         """The rows as a DataFrame of values, not of texts; undefined and absent numbers are NaN."""

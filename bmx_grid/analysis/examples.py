@@ -12,10 +12,10 @@ import numpy as np
 from bmx_grid.analysis.base import CONTROLS
 from bmx_grid.boosts.power_mean_grid import scores_at
 from bmx_grid.core.ragged import Floats
+from bmx_grid.evaluations.base import Finished
 from bmx_grid.evaluations.boost_evidence import ELSEWHERE, PUBLISHED
 from bmx_grid.measures.correlation import average_ranks
 from bmx_grid.sweep.judge import SettingResult
-from bmx_grid.sweep.settings import Setting, SweepPlan
 from bmx_grid.words.alignment import align, carry_labels
 from bmx_grid.words.attributions import AttributionSet
 from bmx_grid.words.perturbation import Role
@@ -66,25 +66,20 @@ class Example:
     human: RankedScore
 
 
-def choose_examples(results: Iterable[SettingResult], plan: SweepPlan) -> list[Example]:
-    """The segments that RULE names, of the MOST_SETTINGS finished settings of a plan with the largest gains.
-
-    Settings with larger gains come first. Their attributions are in the store. Raises StoreError when some are missing.
-    """
-    planned = {setting.names: setting for setting in plan.settings}
+def choose_examples(results: Iterable[SettingResult]) -> list[Example]:
+    """The segments that RULE names, of the MOST_SETTINGS finished settings with the largest gains, these first."""
     shown = []
     for result in results:
         *_, gain = _point(result)
         # What a control marks explains nothing.
         is_control = not set(CONTROLS).isdisjoint(result.names)
-        # Outside the plan no attributions are at hand.
-        if not is_control and result.names in planned and math.isfinite(gain):
+        if not is_control and math.isfinite(gain):
             shown.append((gain, result))
     # The sort is stable: settings of equal gains stay in their order.
     shown.sort(key=lambda gain_and_result: -gain_and_result[0])
     examples: list[Example] = []
     for _, result in shown[:MOST_SETTINGS]:
-        examples += movers(result, planned[result.names])
+        examples += movers(result)
     return examples
 
 
@@ -98,15 +93,15 @@ def _point(result: SettingResult) -> tuple[float, float, float]:
     return result.grid.best_w, result.grid.best_p, result.gain
 
 
-def movers(result: SettingResult, setting: Setting) -> list[Example]:
+def movers(result: SettingResult) -> list[Example]:
     """The segments that RULE names, the typical one last; none if no segment moves."""
     w, p, _ = _point(result)
     spec = result.spec
     assert spec is not None, "it has a gain, and so a grid"
-    finished = setting.load()
+    finished = result.finished
     stored = finished.scores
     base = stored.base_scores
-    human = setting.segments.human_scores
+    human = finished.segments.human_scores
     boosted = scores_at(spec, p, w, base, stored.ground_truth, stored.hypothesis)
     # Ranks count among the segments that all three score.
     scored = np.isfinite(base) & np.isfinite(boosted) & np.isfinite(human)
@@ -129,7 +124,7 @@ def movers(result: SettingResult, setting: Setting) -> list[Example]:
         for name, values in scores.items():
             ranked_scores[name] = RankedScore(float(values[row]), float(ranks[name][row]))
         place = int(used[row])
-        segment = setting.segments.segments[place].id
+        segment = finished.segments.segments[place].id
         example = Example(
             kind=kind,
             segment=segment,
@@ -137,14 +132,14 @@ def movers(result: SettingResult, setting: Setting) -> list[Example]:
             w=w,
             p=p,
             n=len(used),
-            sides=sides_of(setting, stored, words, place),
+            sides=sides_of(finished, stored, words, place),
             **ranked_scores,
         )
         examples.append(example)
     return examples
 
 
-def sides_of(setting: Setting, stored: AttributionSet, words: Mapping[Role, Rows], row: int) -> list[ExampleSide]:
+def sides_of(setting: Finished, stored: AttributionSet, words: Mapping[Role, Rows], row: int) -> list[ExampleSide]:
     """The sides of one segment."""
     tags = setting.segments.judgements.tags
     sides = []
@@ -171,15 +166,3 @@ def marked(tags: WordTags, row: int, words: Sequence[str]) -> tuple[bool, ...]:
     alignment = align(tokens, words)
     carried, _ = carry_labels(alignment, bad)
     return tuple(carried.tolist())
-
-
-def strengths(attributions: Sequence[Floats]) -> list[Floats]:
-    """float64[n] for each side, |attribution| relative to the largest of all sides; 0 where undefined or all are 0."""
-    # One scale for all sides: a reader compares the colours of source, reference and hypothesis.
-    sizes = [np.where(np.isfinite(values), np.abs(values), 0.0) for values in attributions]
-    largest = 0.0
-    for values in sizes:
-        largest = max(largest, float(values.max(initial=0.0)))
-    if largest == 0:
-        return sizes
-    return [values / largest for values in sizes]

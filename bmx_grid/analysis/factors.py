@@ -111,7 +111,8 @@ def _table_of_coefficients(result: Mapping[str, Any]) -> Table:
     rows = result["ridge_coefficients"]
     columns = ("factor", "name", Column("coefficient", form="+.5f"), Column("error", "standard error", ".5f"))
     note = (
-        f"Ridge regression, alpha {fit['alpha']:g}, of the gain at the fixed points of {counted(fit['n'], 'setting')}; "
+        f"Ridge regression, alpha {fit['alpha']:g}, of the gain at one point per explainer; "
+        f"{counted(fit['n'], 'setting')}; "
         f"intercept {number(fit['intercept'], '+.5f')}, R² {number(fit['r2'], '.5f')}. "
         "The factors are not independent: a coefficient is not an effect. Standard errors: bootstrap of "
         f"{fit['clusters']} language pairs; n/a for a name in fewer than 3 of them."

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from bmx_grid.analysis.base import NO_SETTINGS, GridTable
 from bmx_grid.analysis.load import load_table, tables_beside
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NAME = "sweep"  # the fact that is the title of the page
+FigureFormat = Literal["svg", "png", "pdf"]
 EVALUATIONS = "bmx_grid.evaluations."  # their questions are asked of every sweep
 
 
@@ -39,6 +40,24 @@ class AnalysisOptions:
     fixed: Mapping[str, Point] = field(default_factory=dict)
     seed: int = 0
     questions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class FigureOptions:
+    """Which figures of an analysis are written, and in which formats.
+
+    which: "page", those of report.html, or "all", those of the BMX paper and of each setting, too.
+    """
+
+    which: Literal["page", "all"] = "page"
+    format: tuple[FigureFormat, ...] = ("svg",)
+
+
+def figure_options(value: Any) -> FigureOptions:
+    """The options in a configuration; figures=all stands for figures.which=all. Raises ConfigError."""
+    node = value if isinstance(value, Mapping) else {"which": value}
+    options: FigureOptions = convert(node, FigureOptions, "figures")
+    return options
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,7 @@ from bmx_grid.analysis.points import (
     chosen_points,
     correlations_at,
     declared_points,
+    evaluated_at,
     gains_at,
     points_in_words,
 )
@@ -214,6 +215,7 @@ def compute(given: Given) -> dict[str, Any]:
         "controls": stacked(_controls(given), "control"),
         "judged": given.judged,
         "points": points_in_words(given.ask(chosen_points)),
+        "evaluated_at": evaluated_at(given),
     }
 
 
@@ -264,13 +266,13 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
     controls = result["controls"].reset_index()
     if len(by_factor) and not result["judged"]:
         columns = ("factor", "name", "explainer", *SUMMARY_COLUMNS, Column("mean_baseline", "mean baseline", ".4f"))
-        title = "Gains at the fixed points by data set, language pair and metric"
+        title = f"Gains at the {result['evaluated_at']} by data set, language pair and metric"
         yield Table.of("gains_by_factor", title, by_factor, columns, notes, by=["factor"], names=3)
     if len(controls):
         note = (
             "Random explainer: attributions drawn at random for real metrics, at the points of the real explainers. "
             "Random metric: real explainers with a metric that is noise, at their points. Best of the grid: at the "
-            "best point of each setting, chosen where it is judged, the metric alone among them; what random "
+            "best point of each setting, chosen where it is judged, the baseline among them; what random "
             "attributions reach there is found by looking at the whole grid, not by an explanation."
         )
         of_controls = ("control", "explainer", *SUMMARY_COLUMNS)

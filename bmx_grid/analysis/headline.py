@@ -19,7 +19,7 @@ from bmx_grid.analysis.gains import (
     overview,
     real_at_points,
 )
-from bmx_grid.analysis.points import MARKED, chosen_points, declared, in_sample_in_words, points_in_words
+from bmx_grid.analysis.points import MARKED, chosen_points, declared, evaluated_at, in_sample_in_words, points_in_words
 from bmx_grid.core.wording import P_VALUE, counted, named, p_in_words, setting_label, with_interval, written
 from bmx_grid.evaluations.boost_evidence import ALL
 from bmx_grid.evaluations.verdicts import Verdict
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 OF_SETTINGS = (
-    "Correlation with human scores: baseline, the metric alone; in-sample best, at each setting's own best point, "
+    "Correlation with human scores: baseline, of the metric alone; in-sample best, at each setting's own best point, "
     "chosen where it is judged, with its w and p; plateau: points with w below 1 within 0.00001 of the highest of "
-    "these; fixed, at the point of the explainer, none for controls. In brackets: 95 % intervals, by a bootstrap of "
+    "these; {point}, that of the explainer, none for controls. In brackets: 95 % intervals, by a bootstrap of "
     "clusters of segments."
 )
 OF_SEEDS = ("Lowest, highest: the gain with other seeds of the explainer, which the interval does not contain.",)
@@ -42,8 +42,8 @@ def compute(given: Given) -> dict[str, Any]:
     """What was run and what it gains: the answer in numbers, and every setting by its label, controls included.
 
     headline: sentences on the gains at one (w, p) per explainer, none if boosts have verdicts. overview: by explainer,
-    and of all, point and summary at the fixed points. n_correlations: those with w other than 1, n_undefined of them
-    NaN. single_gains: how many gains at declared points were tested, and how many survive Holm's correction;
+    and of all, point and summary at these. n_correlations: those with w other than 1, n_undefined of them
+    NaN. single_gains: how many gains at one point per explainer were tested, and how many survive Holm's correction;
     tested_gains: these, with their spread over other draws of the explainer if there are several. in_sample: which of
     them were chosen where they are judged, in a sentence.
     """
@@ -55,6 +55,7 @@ def compute(given: Given) -> dict[str, Any]:
         "headline": [] if given.judged or not len(table) else _sentences(given),
         "overview": given.ask(overview),
         "points": points_in_words(given.ask(chosen_points)),
+        "evaluated_at": evaluated_at(given),
         "n_settings": len(table),
         "n_correlations": table.n_boosted,
         "n_settings_without_controls": len(given.real),
@@ -68,20 +69,14 @@ def compute(given: Given) -> dict[str, Any]:
     }
 
 
-def answer(given: Given, most: int | None = None) -> list[str]:
-    """The answer, said with the same words everywhere: verdicts, placebos, the legend, what to do next, words, and
-    whether it is evidence at all.
-
-    most: verdicts that are said; all of them for None.
+def answer(given: Given) -> list[str]:
+    """What is said of a sweep beside its tables: the conclusion, without verdicts the mean gains; what could not be
+    judged, the legend, what to do next, words, and whether it is evidence at all.
     """
     # The same sentences in the terminal, on the page and in answers of the package: they are made here alone.
     of_boosts = given.ask(answers.compute)
     of_words = given.ask(marked_words.compute)
-    lines = list(of_boosts["answers"][:most])
-    more = len(of_boosts["answers"]) - len(lines)
-    if more > 0:
-        lines.append(f"{more} more in report.html")
-    lines += of_boosts["not_judged"]
+    lines = [*filter(None, [of_boosts["conclusion"]]), *of_boosts["answers"], *of_boosts["not_judged"]]
     lines += without_correlation(given)
     lines += given.ask(metrics_and_people.unbeaten)
     lines += of_boosts["legend"]
@@ -129,6 +124,7 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
         title = "Gains at one (w, p) per explainer"
         columns: tuple[Any, ...] = ("explainer", *point, *SUMMARY_COLUMNS)
         yield Table.of("overview", title, rows, columns, notes, by=["total"], brief=True)
+    point = result["evaluated_at"]
     columns = (
         *FACTORS,
         Column("baseline", form=".4f"),
@@ -136,8 +132,8 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
         Column("best_w", "w", "g"),
         Column("best_p", "p", "g"),
         "plateau",
-        Column("fixed", form=".4f"),
-        Column("fixed_gain", "gain at fixed", "+.4f", ("fixed_gain_low", "fixed_gain_high"), "survives"),
+        Column("fixed", point, ".4f"),
+        Column("fixed_gain", f"gain at {point}", "+.4f", ("fixed_gain_low", "fixed_gain_high"), "survives"),
     )
     settings = result["settings"]
     if settings.empty:
@@ -145,7 +141,7 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
     # p means nothing at w = 1.
     shown = settings.assign(best_p=settings["best_p"].where(settings["best_w"] < 1))
     left_out = [f"Left out: {part}." for part in result["left_out"]]
-    notes = [OF_SETTINGS, MARKED, *left_out, result["points"]]
+    notes = [OF_SETTINGS.format(point=point), MARKED, *left_out, result["points"]]
     yield Table.of("settings", "Every setting", shown, columns, notes, names=4)
     yield from _table_of_tests(result["tested_gains"], result["in_sample"])
 
@@ -182,13 +178,14 @@ def _table_of_tests(tested: pd.DataFrame, in_sample: str) -> Iterator[Table]:
     )
     families = sorted(set(known["family"]))
     notes = (
-        "Gain at the declared point with its 95 % interval by a bootstrap of clusters of segments; p of the test "
+        "Gain at one point per explainer, published or chosen elsewhere, with its 95 % interval by a bootstrap of "
+        "clusters of segments; p of the test "
         f"{known['test'].iloc[0]}, and corrected by Holm within its family ({'; '.join(families)}).",
         MARKED,
         *filter(None, [in_sample]),
         *OF_SEEDS[: len(spread)],
     )
-    title = "Gains at declared points, with intervals and tests"
+    title = "Gains at single points, with intervals and tests"
     yield Table.of("tested_gains", title, tested, columns, notes, names=5)
 
 
@@ -216,7 +213,7 @@ def _sentences(given: Given) -> list[str]:
     # An undefined baseline is neither tied nor beaten.
     known = real[np.isfinite(real["baseline"])]
     sentences.append(
-        f"For {known['ties_baseline'].sum()} of {counted(len(known), 'setting')} the best is the metric "
-        "alone: no (w, p) with w other than 1 improves them."
+        f"For {known['ties_baseline'].sum()} of {counted(len(known), 'setting')} the best is the baseline: "
+        "no (w, p) with w other than 1 improves them."
     )
     return sentences

@@ -1,7 +1,7 @@
 """Do explanations blame the words that people marked, and does a better explanation boost more?
 
-Measures of words per explainer with intervals; over settings the rank correlation of the AUC and of the gain at the
-declared point. The numbers are those of words.parquet; without it nothing is said or shown.
+Measures of words per explainer with intervals; over settings the rank correlation of the AUC and of the gain at one
+point per explainer. The numbers are those of words.parquet; without it nothing is said or shown.
 """
 
 from __future__ import annotations
@@ -220,7 +220,7 @@ def _sentence(words: pd.DataFrame) -> list[str]:
 
 
 def plausibility(given: Given) -> dict[str, Relation]:
-    """The relation of the AUC on the target and of the gain at the declared point by explainer, and of all settings.
+    """The relation of the AUC on the target and of the gain at one point, by explainer and of all settings.
 
     Empty without an AUC.
     """
@@ -260,7 +260,7 @@ def _relation_in_words(of_all: Relation) -> str:
     """Whether a better explanation boosts more, in a sentence."""
     over = f"over {counted(of_all.n, 'setting')} in {counted(of_all.clusters, 'language pair')}"
     if not math.isfinite(of_all.rho):
-        undefined = "no correlation of AUC and gain at the declared point is defined"
+        undefined = "no correlation of AUC and gain at one point per explainer is defined"
         return f"Whether a better explanation boosts more is open: {over} {undefined}."
     lead = "Whether a better explanation boosts more is not established"
     finders = "Explanations that find more of the words people marked boost"
@@ -269,4 +269,4 @@ def _relation_in_words(of_all: Relation) -> str:
     elif of_all.high < 0:
         lead = f"{finders} less"
     rho = with_interval(of_all.rho, of_all.low, of_all.high, FORM_OF_RHO, without="(too few for an interval)")
-    return f"{lead}: Spearman's rho of AUC and gain at the declared point {over} is {rho}."
+    return f"{lead}: Spearman's rho of AUC and gain at one point per explainer {over} is {rho}."

@@ -34,6 +34,7 @@ NO_BOOST = Point(p=float("nan"), w=1.0)
 ALPHA = 0.05
 # Points that were not chosen on the segments of this sweep that judge them; the first that is there.
 DECLARED_POINTS = (PUBLISHED, ELSEWHERE)
+POINT_NAMES = {PUBLISHED: "published point", ELSEWHERE: "point chosen on other language pairs"}
 # Of several tests of one gain the one whose p value is shown: permutations need no assumption about the scores.
 PREFERRED = ("perm_inputs", "perm_both", "perm_systems", "bootstrap", "williams")
 SURVIVES = f"it survives Holm's correction at {ALPHA:.2f} within its family".replace("0.", ".")
@@ -175,7 +176,7 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
     )
     note = (
         "Medians of the best points of the settings, of equal ones the first; strict: of the settings only that some "
-        "(p, w) improves. With w = 1, the metric alone, p means nothing."
+        "(p, w) improves. With w = 1, the baseline, p means nothing."
     )
     title = "Median best points by explainer"
     yield Table.of("selection_by_explainer", title, rows.rename_axis("explainer").reset_index(), columns, [note])
@@ -353,8 +354,13 @@ def _given(explainer: str, point: Point, used: Point, datasets: Sequence[str]) -
         return f"{origin} (what it was chosen on is not known here)"
     papers = [name for name in datasets if name in PAPERS_DATASETS]
     source = f"in-sample on {named(papers)}" if papers else "chosen on other data"
-    origin = "as published" if is_there else "nearest to the published one"
+    origin = "published" if is_there else "nearest to the published one"
     return f"{origin} ({source})"
+
+
+def evaluated_at(given: Given) -> str:
+    """What the points are called at which the settings are evaluated."""
+    return "published point" if given.fixed else "median point"
 
 
 def point_name(explainer: str, w: float, p: float) -> str:

@@ -35,7 +35,7 @@ from bmx_grid.analysis.gains import overview
 from bmx_grid.analysis.points import chosen_points
 from bmx_grid.analysis.verdict_rows import DECLARED, has_several_golds, shown_verdicts
 from bmx_grid.core.errors import ALLOWED_PACKAGES, ComponentError, ConfigError, component_error, component_errors
-from bmx_grid.core.wording import visible, written
+from bmx_grid.core.wording import visible
 from bmx_grid.evaluations.boost_evidence import ALL
 
 if TYPE_CHECKING:
@@ -292,22 +292,8 @@ def numbers(analysis: Analysis) -> dict[str, float]:
     return _flat(values)
 
 
-def papers_numbers(analysis: Analysis) -> str:
-    """The medians of the best points and the fit of the ridge regression in a line; "" without a grid."""
-    if not len(analysis.table):
-        return ""
-    parts = []
-    for row in each_row(analysis.ask(points.compute)["medians"]):
-        if math.isfinite(row.p):
-            parts.append(f"{written(row.Index)} p = {row.p:g}, w = {row.w:g}")
-    r2 = analysis.ask(factors.regression)["ridge"]["r2"]
-    if math.isfinite(r2):
-        parts.append(f"ridge R² {r2:.2f}")
-    return f"Medians of the best points: {'; '.join(parts)}" if parts else ""
-
-
 def _of_summaries(analysis: Analysis) -> Plain:
-    """The TRACKED numbers of the gains at the fixed points, of all settings and by explainer."""
+    """The TRACKED numbers of the gains at one point per explainer, of all settings and by explainer."""
     numbers_by_name = as_plain(analysis.ask(overview)[list(TRACKED)])
     # Those of all settings stand above the explainers, under no name of their own.
     return {**numbers_by_name.pop(ALL, {}), **numbers_by_name}

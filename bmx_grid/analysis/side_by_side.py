@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from bmx_grid.core.configure import convert
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, shown
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.core.storage import is_folder
-from bmx_grid.core.wording import METRIC_ALONE, correlation_in_words, telling_apart
+from bmx_grid.core.wording import correlation_in_words, telling_apart
 from bmx_grid.evaluations.base import BASE, SettingNames
 from bmx_grid.evaluations.base import ColumnKind as Holds
 from bmx_grid.evaluations.stored_tables import Tables, as_frame, check_columns, read_arrow
@@ -38,10 +38,12 @@ PREFIX = "boosted_"  # of the columns of scores.parquet that hold a point
 SEGMENT = ["id", "system"]
 HUMAN = "human"
 CLUSTER = "cluster"
+METRIC_ALONE = "metric alone"  # a point in the frames of users
 SIGNED = ("gain_a", "gain_b", "difference", "low", "high")
+DROPPABLE = ("correlation", "n_only_b", "n_only_a", "n_clusters", "n_segments", "gain_b", "gain_a", "r_b", "r_a")
 FORMS = {"r_a": ".4f", "r_b": ".4f", **dict.fromkeys(SIGNED, "+.4f")}
 NOTE = (
-    "gain: over the metric alone of the same run; difference: gain of b minus gain of a (of the metric alone: r of b "
+    "gain: over the baseline of the same run; difference: gain of b minus gain of a (of the baseline: r of b "
     "minus r of a) on the segments that both runs rated and scored, with its 95 % interval by a bootstrap of clusters."
 )
 
@@ -51,7 +53,12 @@ def table_of(frame: pd.DataFrame) -> Table:
     kind = correlation_in_words(frame["correlation"].iloc[0])
     columns = [Column(name, name, FORMS.get(name, "")) for name in map(str, frame)]
     title = f"Sweeps beside each other: differences of {kind}"
-    return Table.of("side_by_side", title, frame, columns, [NOTE], names=len(FACTORS) + 3)
+    runs = frame[["run_a", "run_b"]].drop_duplicates()
+    if len(runs) == 1:
+        title += f", a: {runs['run_a'].iloc[0]}, b: {runs['run_b'].iloc[0]}"
+    table = Table.of("side_by_side", title, frame, columns, [NOTE], names=len(FACTORS) + 3)
+    # The difference and its interval stay.
+    return replace(table, droppable=tuple(name for name in DROPPABLE if name in frame))
 
 
 def side_by_side(

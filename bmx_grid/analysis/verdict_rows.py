@@ -22,7 +22,6 @@ from bmx_grid.evaluations.verdicts import (
     NO_GAIN,
     NOT_JUDGED,
     OPEN,
-    REDUNDANT,
     TOO_LITTLE,
     Verdict,
 )
@@ -80,16 +79,6 @@ def shown_verdicts(given: Given) -> pd.DataFrame:
     keys = verdicts.assign(question=verdicts["question"].map([DECLARED, *FURTHER].index), gain=-verdicts["gain"])
     order = keys.sort_values(["question", "rank", "gain", *BOOST, "dataset", "language_pair"]).index
     return verdicts.loc[order].reset_index(drop=True)
-
-
-def verdict_in_words(row: Row) -> str:
-    """The verdict, with the names of the metrics that a boost adds nothing to, or with what is undefined."""
-    if math.isnan(row.gain):
-        return f"{row.verdict}: {row.because}"
-    if row.verdict != REDUNDANT:
-        return str(row.verdict)
-    metrics = [written(name) for name in row.metrics.split(", ")]
-    return f"{row.verdict} with {named(metrics)} in this sweep"
 
 
 def _chosen_on(given: Given, verdict: Row) -> str:

@@ -39,7 +39,31 @@ CORRELATION = ".4f"  # how correlations are written
 class Boosted:
     """Boosted scores of N segments, and their evaluation with human scores.
 
-    The properties except `scores` need human scores, and raise ConfigError without them.
+    Build it with `boost`. All properties except `scores` require human scores, and raise ConfigError without them.
+
+    Attributes:
+        base: float64[N], scores of the unboosted metric.
+        ground_truth: N rows of attributions of the source or reference; empty rows without them.
+        hypothesis: N rows of attributions of the hypothesis.
+        human: float64[N], human scores; NaN if unrated. None without human scores.
+        p: Power of the mean, or None.
+        w: Weight of the metric, or None.
+        scores: float64[N], boosted scores, or None without p and w.
+        gain: Comparison of boosted and unboosted scores.
+        verdict: Verdict on the gain.
+        result: The p x w grid.
+        grid: Correlations of `result` as a DataFrame.
+
+    Example:
+        >>> import bmx_grid as bmx
+        >>> human = [1.0, 2.0, 3.0, 4.0]
+        >>> boosted = bmx.boost([0.1, 0.3, 0.2, 0.4], [[0.1], [0.3], [0.6], [0.9]], human, p=1, w=0)
+        >>> boosted
+        Boosted(4 segments at w 0, p 1, 4 rated)
+        >>> round(boosted.gain.x, 3), round(boosted.gain.y, 3)
+        (0.996, 0.8)
+        >>> boosted.grid.shape  # one row per p, one column per w
+        (600, 6)
     """
 
     base: Floats
@@ -58,11 +82,10 @@ class Boosted:
 
     @property
     def scores(self) -> Any:
-        """float64[N] boosted scores, NaN without words or with an undefined attribution; None without a point.
+        """float64[N], boosted scores; None without p and w.
 
-        With w = 1 they are the metric's own.
-
-        A series of polars or Arrow where the metric's scores came as one.
+        NaN for a segment without words or with an undefined attribution. A series of polars or Arrow if the metric's
+        scores are one.
         """
         return None if self._scores is None else self._kind.series("boosted", self._scores)
 
@@ -75,10 +98,13 @@ class Boosted:
 
     @functools.cached_property
     def verdict(self) -> Verdict:
-        """The verdict on the gain at this point: `label`, and `because` with the numbers.
+        """Verdict on the gain at (p, w): `label`, and `because` with the numbers.
 
-        The same rule and controls as in a sweep: score, lengths, texts and systems of these segments are controlled
-        for. It is valid if the point was not chosen on these human scores.
+        Uses the rule and the controls of a sweep: score, lengths, texts and systems. The verdict is valid if p and w
+        were not chosen on these human scores.
+
+        Raises:
+            ConfigError: p and w, or the human scores, are missing.
         """
         from bmx_grid.evaluations.held_out import nuisance_of, rated_of
         from bmx_grid.evaluations.verdicts import evidence_on, judged
@@ -96,7 +122,7 @@ class Boosted:
             (unread if side == UNREAD else texts).append(words_of_side)
         nuisance = nuisance_of(self.base, words, texts, [self._systems], self._clusters, unread=unread)
         rated = rated_of(kind, self.base, human, words, self._clusters, nuisance, used, seed)
-        evidence = evidence_on(kind, rated, scores[used], self._resamples, seed)
+        (evidence,) = evidence_on(kind, rated, [scores[used]], self._resamples, seed)
         (verdict,) = judged([evidence])
         if texts:
             return verdict
@@ -104,7 +130,13 @@ class Boosted:
 
     @functools.cached_property
     def gain(self) -> Comparison:
-        """The boosted metric (x) against the metric alone (y): `difference` with its interval `low`, `high`, and p."""
+        """Comparison of the boosted metric (x) with the unboosted one (y).
+
+        `difference` is the gain in correlation, `low` and `high` its 95 % interval, `p` its p-value.
+
+        Raises:
+            ConfigError: p and w, or the human scores, are missing.
+        """
         from bmx_grid.measures.paired_tests import compare
 
         scores, human = self._judged()
@@ -113,12 +145,22 @@ class Boosted:
 
     @functools.cached_property
     def result(self) -> GridResult:
-        """The whole grid: the paper's 600 p and six w, with the best point, which is chosen on these segments."""
+        """The p x w grid: 600 values of p and 6 of w, as in the paper.
+
+        The best point is chosen on these segments, so that its correlation is optimistic.
+
+        Raises:
+            ConfigError: The human scores are missing.
+        """
         return compute_grid(self._spec, self.base, self.ground_truth, self.hypothesis, self._rated())
 
     @property
     def grid(self) -> Any:
-        """The correlations of `result`, a row per p and a column per w: a DataFrame of the kind of `scores`."""
+        """Correlations of `result`: a DataFrame with one row per p and one column per w.
+
+        Raises:
+            ConfigError: The human scores are missing.
+        """
         import pandas as pd
 
         p = pd.Index(self._spec.p, name="p")
@@ -130,7 +172,17 @@ class Boosted:
         return self._kind.frame(frame.reset_index())
 
     def summary(self) -> str:
-        """The verdict at the point with the gain and its interval, or the best of the grid."""
+        """Summarise the verdict, the gain and its interval in text.
+
+        Returns:
+            str: The verdict at (p, w). Without p and w, the best point of the grid. Without human scores, one line with
+                the number of segments.
+
+        Example:
+            >>> import bmx_grid as bmx
+            >>> print(bmx.boost([0.4, 0.9], [[0.1, 0.3], [0.5, 0.2]], p=1, w=0.5).summary())
+            Boosted(2 segments at w 0.5, p 1, no human scores)
+        """
         if self.human is None:
             return repr(self)
         if self._scores is None:
@@ -138,11 +190,11 @@ class Boosted:
             alone = number(result.baseline, CORRELATION)
             best = number(result.best, CORRELATION)
             point = point_in_words(result.best_w, result.best_p)
-            return f"metric alone {alone}; best of the grid {best} at {point}, chosen on these segments"
+            return f"baseline {alone}; best of the grid {best} at {point}, chosen on these segments"
         verdict = self.verdict
         boosted = number(self.gain.x, CORRELATION)
         alone = number(self.gain.y, CORRELATION)
-        return f"{verdict.label}: {verdict.because}\n{self._spec.correlation} {boosted}, the metric alone {alone}"
+        return f"{verdict.label}: {verdict.because}\n{self._spec.correlation} {boosted}, baseline {alone}"
 
     def __repr__(self) -> str:
         rated = "no human scores"
@@ -185,31 +237,42 @@ def boost(
     resamples: int = 1000,
     seed: int = 0,
 ) -> Boosted:
-    """Blend attributions of words into scores: s1 = w * s0 + (1 - w) * M_p (paper, section 2.1).
+    """Blend word attributions into metric scores: s1 = w * s0 + (1 - w) * M_p.
 
-    >>> import bmx_grid as bmx
-    >>> boosted = bmx.boost([0.4, 0.9], [[0.1, 0.3], [0.5, 0.2]], p=1, w=0.5)
-    >>> boosted.scores.round(3).tolist()
-    [0.3, 0.625]
+    M_p is the power mean of the attributions (paper, section 2.1). Attributions of a segment that are not all positive
+    are shifted first (section 3.4). Columns may be lists, arrays, or series of pandas, polars or Arrow.
 
-    Explanations of a metric's scores go in as they are:
+    Args:
+        scores: float[N], scores s0 of the metric, higher is better.
+        attributions: N sequences of floats, one float per word of the hypothesis; or `{"hypothesis": ...,
+            "ground_truth": ...}` with both sides; or N explanations from `Scorer.explain`.
+        human: float[N], human scores; NaN if unrated. Required for `gain`, `verdict` and `grid` of the result.
+        p: Power of the mean. Set both p and w, or neither for the whole grid.
+        w: Weight of the metric, from 0 to 1.
+        side: Words to aggregate: `"both"` sides or `"hypothesis"`.
+        correlation: `"pearson"`, `"spearman"` or `"kendall"`.
+        clusters: N labels of segments that are resampled together. Default: each segment is its own cluster.
+        systems: N names of systems; the verdict controls for their mean levels.
+        texts: N hypotheses, or a dictionary with `"hypothesis"`, `"ground_truth"` and `"source"`; the verdict controls
+            for word frequency and style. Not needed with explanations.
+        resamples: Number of bootstrap resamples and permutations.
+        seed: Seed of all random draws.
 
-    >>> explained = bmx.load("chrf", "erasure").explain(["a cat sat", "the cat"], references=["the cat sat"] * 2)
-    >>> bmx.boost(explained.base, explained.explanations, p=-1, w=0.4)
-    Boosted(2 segments at w 0.4, p -1, no human scores)
+    Returns:
+        Boosted: Boosted scores float64[N] as `scores`; with human scores also `gain`, `verdict` and `grid`.
 
-    All columns may be lists, arrays, or series of pandas, polars or Arrow.
-    scores: float[N] of the metric alone, higher is better. attributions: N rows of numbers, one per word of the
-        hypothesis; or {"hypothesis": rows, "ground_truth": rows} with those of the source or reference as well; or
-        the N explanations of `load(…).explain(…)`.
-    human: float[N], NaN for unrated segments; for `gain`, `verdict` and `grid`. p, w: the point; both or neither.
-    side, correlation: as a grid has them; where an attribution of a segment is not above 0, all of the segment are
-        shifted (section 3.4). clusters: N labels of segments that are drawn together in the interval; each is its own
-        without. systems: N names of the systems that translated, whose levels a verdict controls for. texts: the N
-        hypotheses, or {"hypothesis": …, "ground_truth": …, "source": …}, with the sources if the metric does not
-        read them, so that a verdict controls for how frequent their words are and how they are written; those of
-        explanations are known. resamples, seed: of the interval.
-    Raises DataError naming the row where rows do not fit, ConfigError for p without w, a NaN p or a w outside [0, 1].
+    Raises:
+        ConfigError: p without w, p is NaN, w is outside [0, 1], an unknown name, or neither p and w nor human scores.
+        DataError: Lengths differ, or a row cannot be used. The message names the row.
+
+    Example:
+        >>> import bmx_grid as bmx
+        >>> boosted = bmx.boost([0.4, 0.9], [[0.1, 0.3], [0.5, 0.2]], p=1, w=0.5)
+        >>> boosted.scores.round(3).tolist()
+        [0.3, 0.625]
+        >>> explained = bmx.load("chrf", "erasure").explain(["a cat sat", "the cat"], references=["the cat sat"] * 2)
+        >>> bmx.boost(explained.base, explained.explanations, p=-1, w=0.4)
+        Boosted(2 segments at w 0.4, p -1, no human scores)
     """
     spec = _spec(side, correlation)
     _, kind = plain_series(scores)

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Literal
 
 from bmx_grid.analysis.base import Column, Table
 from bmx_grid.analysis.points import ALPHA
 from bmx_grid.api.kinds import PANDAS, FrameKind
-from bmx_grid.core.wording import P_VALUE, counted, visible
+from bmx_grid.core.wording import P_VALUE, counted, leads_in_words, named, number, visible
 from bmx_grid.datasets.column_roles import Roles
 from bmx_grid.datasets.segments import NO_PAIR
 from bmx_grid.evaluations.segment_level import PDP
-from bmx_grid.evaluations.verdicts import legend
+from bmx_grid.evaluations.verdicts import LEGEND, legend
 from bmx_grid.measures.correlation import FEWEST, Coefficient
 from bmx_grid.measures.paired_tests import Alternative
-from bmx_grid.report.table import as_text
+from bmx_grid.report.table import COUNT, WIDTH, tables_as_text, wrapped
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +26,6 @@ Level = Literal["segment", "system"]
 Grouping = Literal["item", "system", "none"]
 # Segments that a verdict rests on: what learns from them takes a second for each 2,000.
 MOST_JUDGED = 16_000
-SHOWN_ESTIMATES = ("gain", "partial_r")
 PARTIAL = (
     "Partial r: the correlation of the metric with the human scores when the other one's score, the numbers of words, "
     "text statistics where there are texts, and named systems, raters and domains are controlled for."
@@ -55,22 +55,33 @@ AGREEMENT = {
 }
 
 
-TWO_METRICS = (Column("compared", "metric"), Column("against"))
-
-
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """Metrics in comparison.
+    """Metrics compared by `compare`: correlations, tests and verdicts as tables.
 
-    correlations: of each metric with human judgements, with its interval, at this level and grouping. tests: every pair
-    of metrics, the better one first: difference with interval, p, and p adjusted for the number of pairs; clusters of
-    segments (or at system level whole systems) are swapped between the metrics and drawn with replacement for the
-    interval.
-    verdicts: of every two metrics the better one over the other: gain, partial correlation given the other's score and
-    the numbers of words, and a verdict as of a boost; none at system level and with a grouping. Without numbers of
-    words the partial correlation is NaN, and nothing helps.
-    alternative, confidence: of the tests; one-sided tests have the metric named first in front.
-    columns: role -> columns that play it. n_clusters: of segments. has_lengths: whether numbers of words are known.
+    Attributes:
+        correlations: One row per metric and statistic: `value` with its 95 % interval `low`, `high`.
+        tests: One row per pair of metrics, the better one first: `difference` with `low`, `high`, `p` and `p_holm`
+            (adjusted for the number of pairs). One-sided tests keep the order of the metrics.
+        verdicts: One row per pair of metrics: `gain` of the better one, its partial correlation `partial_r` after
+            controlling for the other score and the lengths, and `verdict`. Empty at system level and with a grouping.
+        level: `"segment"` or `"system"`.
+        grouping: `"item"`, `"system"` or `"none"`.
+        statistic: Correlation that the tests compare.
+        resamples: Number of bootstrap resamples and permutations.
+        seed: Seed of all random draws.
+        columns: Dictionary from role to column names.
+        n_clusters: Number of clusters of segments.
+        has_lengths: False if the lengths are unknown: `partial_r` is then NaN, and no verdict is "helps".
+        alternative: Alternative hypothesis of the tests.
+        confidence: Level of the intervals of differences.
+
+    Example:
+        >>> import bmx_grid as bmx
+        >>> frame = {"human": [1, 2, 3, 4, 5, 6], "a": [1, 2, 3, 4, 6, 5], "b": [2, 1, 4, 3, 6, 5]}
+        >>> compared = bmx.compare(frame, ["a", "b"], human="human", resamples=100)
+        >>> compared.statistic, compared.n_clusters, compared.has_lengths
+        ('pearson', 6, False)
     """
 
     correlations: pd.DataFrame
@@ -88,12 +99,27 @@ class Compared:
     confidence: float
 
     def tables(self) -> list[Table]:
-        """What `summary` and `bmx-grid compare` print: correlations, best first, differences and verdicts."""
+        """List the tables that `summary` and `bmx-grid compare` print.
+
+        Returns:
+            list[Table]: Correlations, best metric first, then differences between metrics.
+
+        Example:
+            >>> import bmx_grid as bmx
+            >>> frame = {"human": [1, 2, 3, 4, 5, 6], "a": [1, 2, 3, 4, 6, 5], "b": [2, 1, 4, 3, 6, 5]}
+            >>> bmx.compare(frame, ["a", "b"], human="human", resamples=100).tables()[0].title
+            'Correlation with human judgements (human), segment level'
+        """
         tables = [self._agreement()]
-        if len(self.tests):
-            tables.append(self._differences())
-        if len(self.verdicts):
-            tables.append(self._verdicts())
+        better_first = _as_tests(self.verdicts)
+        if self.alternative != "two-sided":
+            # Their tests have the metric named first in front, verdicts the better one.
+            if len(self.tests):
+                tables.append(self._differences("tests", "the one named first minus the other", self.tests))
+        elif len(self.tests):
+            better_first = _with_verdicts(self.tests, better_first)
+        if len(better_first):
+            tables.append(self._differences("differences", "the better one minus the other", better_first))
         return tables
 
     def _agreement(self) -> Table:
@@ -110,15 +136,13 @@ class Compared:
         columns = [
             *self._pair,
             Column("metric"),
-            Column("value", self.statistic, ".3f"),
-            Column("low", "low", ".3f"),
-            Column("high", "high", ".3f"),
+            Column("value", f"{self.statistic} [95 % CI]", ".3f", ("low", "high")),
             *(Column(kind, kind.replace("_", " "), ".3f") for kind in others),
-            Column(f"n_{unit}", unit),
+            Column(f"n_{unit}", unit, COUNT),
         ]
         notes = [
-            f"Low, high: 95 % interval of {self.statistic}, by a bootstrap of {counted(self.n_clusters, 'cluster')} of "
-            f"segments (of one id, source, reference or document), {self.resamples:,} resamples."
+            f"95 % CI: by a bootstrap of {counted(self.n_clusters, 'cluster')} of segments (of one id, source, "
+            f"reference or document), {self.resamples:,} resamples."
         ]
         notes += [AGREEMENT[kind] for kind in others if kind in AGREEMENT]
         if frame["value"].isna().any():
@@ -133,44 +157,55 @@ class Compared:
         n_names = len(self._pair) + 1
         return Table.of("agreement", title, frame, columns, notes, by=["language_pair"], names=n_names)
 
-    def _differences(self) -> Table:
-        """A row per two metrics: the difference with its interval, and the p value of the test."""
-        columns = [
-            *self._pair,
-            *TWO_METRICS,
-            *(Column(name, name, "+.3f") for name in ("difference", "low", "high")),
-            Column("p", "p", P_VALUE),
-            Column("p_holm", "p holm", P_VALUE, marked="is_marked"),
-        ]
-        swapped = SWAPPED[self.tests["test"].iloc[0]]
-        note = (
-            f"Low, high: {100 * self.confidence:g} % interval. p: {SIDES[self.alternative]}, by swapping {swapped} "
-            f"between the metrics; p holm: adjusted for all these tests. \u2020: at most {ALPHA:g}."
-        )
-        title = self._titled(f"Differences in {self.statistic} between metrics")
-        marked = self.tests.assign(is_marked=self.tests["p_holm"] <= ALPHA)
-        n_names = len(self._pair) + 2
-        return Table.of("differences", title, marked, columns, [note], names=n_names)
+    def _differences(self, stem: str, direction: str, pairs: pd.DataFrame) -> Table:
+        """A row per two metrics: the difference with its interval, with what is known of tests and verdicts.
 
-    def _verdicts(self) -> Table:
-        """A row per two metrics: whether the better one adds anything, with those estimates that are known."""
-        estimates = []
-        for name in SHOWN_ESTIMATES:
-            if name == "gain" or self.verdicts[name].notna().any():
-                interval = (f"{name}_low", f"{name}_high")
-                estimates.append(Column(name, name.replace("_", " "), "+.3f", interval))
-        notes = [PARTIAL if self.has_lengths else NO_LENGTHS]
-        if self.correlations["n_segments"].max() > MOST_JUDGED:
-            notes.append(f"Verdicts of more than {MOST_JUDGED:,} segments rest on so many: whole items, spread evenly.")
-        labels = set(self.verdicts["verdict"])
-        notes += legend(labels)
-        title = self._titled("Does the better metric add anything to the other one's score and the length?")
-        columns = [*self._pair, *TWO_METRICS, *estimates, Column("verdict")]
-        n_names = len(self._pair) + 2
-        return Table.of("verdicts", title, self.verdicts, columns, notes, names=n_names)
+        pairs: columns of `tests` and of `_as_tests`.
+        """
+        names = [Column("compared", "metric"), Column("against"), *self._pair]
+        numbers = [Column("difference", f"difference [{100 * self.confidence:g} % CI]", "+.3f", ("low", "high"))]
+        notes = []
+        if "p" in pairs:
+            numbers += [Column("p", "p", P_VALUE), Column("p_holm", "p (Holm)", P_VALUE, marked="is_marked")]
+            pairs = pairs.assign(is_marked=pairs["p_holm"] <= ALPHA)
+            swapped = SWAPPED[self.tests["test"].iloc[0]]
+            notes.append(
+                f"p: {SIDES[self.alternative]}, by swapping {swapped} between the metrics; p (Holm): corrected for all "
+                f"these tests. \u2020: at most {ALPHA:g}."
+            )
+        if "verdict" in pairs:
+            names.insert(0, Column("verdict"))
+            if pairs["partial_r"].notna().any():
+                numbers.append(Column("partial_r", "partial r [95 % CI]", "+.3f", ("partial_r_low", "partial_r_high")))
+            notes.append(PARTIAL if self.has_lengths else NO_LENGTHS)
+            if self.correlations["n_segments"].max() > MOST_JUDGED:
+                notes.append(
+                    f"Verdicts of more than {MOST_JUDGED:,} segments rest on so many: whole items, spread evenly."
+                )
+            notes += legend(set(pairs["verdict"]))
+        title = self._titled(f"Differences in {self.statistic} between metrics, {direction}")
+        table = Table.of(stem, title, pairs, [*names, *numbers], notes, names=len(names))
+        return replace(table, droppable=tuple(column.header for column in numbers[1:]))
 
     def of_kind(self, kind: FrameKind) -> Compared:
-        """The same with `correlations`, `tests` and `verdicts` as frames of this kind; printed as this one is."""
+        """Convert the tables to another type of frame.
+
+        Args:
+            kind: Type of the frames: pandas, polars, Arrow or a dictionary of lists. `compare` keeps the type of its
+                input.
+
+        Returns:
+            Compared: The same comparison. It prints the same text.
+
+        Example:
+            >>> import bmx_grid as bmx
+            >>> import pandas as pd
+            >>> from bmx_grid.api.kinds import FrameKind
+            >>> frame = {"human": [1, 2, 3, 4, 5, 6], "a": [1, 2, 3, 4, 6, 5]}
+            >>> compared = bmx.compare(pd.DataFrame(frame), ["a"], human="human", resamples=100)
+            >>> compared.of_kind(FrameKind(dict)).correlations["metric"][0]
+            'a'
+        """
         if kind == PANDAS:
             return self
         values = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -191,9 +226,64 @@ class Compared:
             return title
         return f"{pair}: {title[0].lower()}{title[1:]}"
 
+    def _conclusion(self) -> str:
+        """Which metric correlates best, and which differences are significant, in a sentence or two."""
+        rows = self.correlations
+        rows = rows[(rows["statistic"] == self.statistic) & rows["value"].notna()]
+        best = rows.sort_values("value", ascending=False, kind="stable").drop_duplicates("language_pair")
+        if best.empty:
+            return "No metric has a correlation with the human scores."
+        several = len(best) > 1
+        if rows["metric"].nunique() == 1:
+            reach = number(rows["value"].min(), ".3f")
+            if several:
+                reach = f"{reach} to {number(rows['value'].max(), '.3f')}, over {len(best)} language pairs"
+            return f"{rows['metric'].iloc[0]} correlates with the human scores at {reach}."
+        if several:
+            counts = best["metric"].value_counts()
+            parts = [f"{metric} in {count}" for metric, count in counts.items()]
+            return f"Best in {len(best)} language pairs: {named(parts)}. {self._significant()}"
+        highest = best["value"].iloc[0]
+        names = list(rows["metric"][rows["value"] == highest])
+        verb = "correlates" if len(names) == 1 else "correlate"
+        return f"{named(names)} {verb} best ({number(highest, '.3f')}). {self._leads(names)}"
+
+    def _significant(self) -> str:
+        """How many differences are significant."""
+        n_tests = len(self.tests)
+        count = int((self.tests["p_holm"] <= ALPHA).sum())
+        if n_tests == 0:
+            return ""
+        if count == 0:
+            return f"No difference is significant after Holm's correction ({counted(n_tests, 'test')})."
+        return f"Significant after Holm's correction: {count} of {counted(n_tests, 'difference')}."
+
+    def _leads(self, best: Sequence[str]) -> str:
+        """Over which metrics the lead of the best one is significant; of several the number of differences."""
+        leads = self.tests[self.tests["compared"] == best[0]]
+        if self.alternative != "two-sided" or leads.empty or len(best) > 1:
+            return self._significant()
+        is_significant = leads["p_holm"] <= ALPHA
+        return leads_in_words(dict(zip(leads["against"], is_significant.tolist(), strict=True)))
+
     def summary(self, width: int | None = None) -> str:
-        """The metrics, best first, with intervals; then the tests of each pair."""
-        return "\n".join(as_text(table, width) for table in self.tables()).rstrip()
+        """Format the comparison as text, as `bmx-grid compare` prints it.
+
+        Args:
+            width: Characters per line. A wider table is split into blocks of columns. Default: no limit for tables.
+
+        Returns:
+            str: The conclusion, correlations with intervals, best metric first, then the differences of each pair.
+
+        Example:
+            >>> import bmx_grid as bmx
+            >>> frame = {"human": [1, 2, 3, 4, 5, 6], "a": [1, 2, 3, 4, 6, 5], "b": [2, 1, 4, 3, 6, 5]}
+            >>> text = bmx.compare(frame, ["a", "b"], human="human", resamples=100).summary(width=80)
+            >>> "Correlation with human judgements" in text
+            True
+        """
+        conclusion = wrapped(self._conclusion(), width or WIDTH)
+        return f"{conclusion}\n\n{tables_as_text(self.tables(), width)}".rstrip()
 
     def __repr__(self) -> str:
         metrics = ", ".join(map(visible, dict.fromkeys(self.correlations["metric"])))
@@ -213,5 +303,29 @@ class _OfKind(Compared):
     def tables(self) -> list[Table]:
         return self.in_pandas.tables()
 
+    def summary(self, width: int | None = None) -> str:
+        return self.in_pandas.summary(width)
+
     def __repr__(self) -> str:
         return repr(self.in_pandas)
+
+
+def _as_tests(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """Verdicts with the columns of tests, what helps first."""
+    if verdicts.empty:
+        return verdicts
+    return _ranked(verdicts.rename(columns={"gain": "difference", "gain_low": "low", "gain_high": "high"}))
+
+
+def _with_verdicts(tests: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
+    """Tests with their verdicts, if they have any, what helps first; both have the better metric in front."""
+    if verdicts.empty:
+        return tests
+    names = ["language_pair", "compared", "against"]
+    return _ranked(tests.merge(verdicts.drop(columns=["difference", "low", "high"]), on=names, how="outer"))
+
+
+def _ranked(pairs: pd.DataFrame) -> pd.DataFrame:
+    rank = pairs["verdict"].map([*LEGEND].index)
+    order = pairs.assign(rank=rank, largest=-pairs["difference"]).sort_values(["rank", "largest"], kind="stable")
+    return pairs.loc[order.index]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bmx_grid.api.compared import MOST_JUDGED, SHOWN_ESTIMATES, Grouping, Level
+from bmx_grid.api.compared import MOST_JUDGED, Grouping, Level
 from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.core.wording import counted
 from bmx_grid.evaluations.base import BASE, NOTHING, Finished
@@ -33,6 +33,7 @@ from bmx_grid.words.perturbation import ROLES, Role
 if TYPE_CHECKING:
     import pandas as pd
 
+VERDICT_ESTIMATES = ("gain", "partial_r")
 TEST_ESTIMATES = ("difference", "low", "high", "p", "n", "clusters")
 TEST_COLUMNS = (
     *("language_pair", "compared", "against", "grouping", "statistic"),
@@ -94,6 +95,7 @@ class ScoredColumn(Finished):
 
 
 Pairs = Sequence[tuple[ScoredColumn, ScoredColumn]]
+Advance = Callable[[int], None]  # so many more pairs are done
 
 
 def metric_pairs(settings: Sequence[ScoredColumn]) -> Iterator[tuple[ScoredColumn, ScoredColumn]]:
@@ -194,7 +196,9 @@ def _better_first(tests: pd.DataFrame) -> pd.DataFrame:
     return tests.assign(**columns)
 
 
-def verdicts_of_pairs(pairs: Pairs, comparisons: Sequence[Comparison], options: ComparisonOptions) -> pd.DataFrame:
+def verdicts_of_pairs(
+    pairs: Pairs, comparisons: Sequence[Comparison], options: ComparisonOptions, advance: Advance
+) -> pd.DataFrame:
     """A row per two metrics, on the segments that both score; all are one family of tests. None but of all segments.
 
     The better metric is that of the tests. Of two metrics without a difference the one that has a correlation is the
@@ -202,8 +206,9 @@ def verdicts_of_pairs(pairs: Pairs, comparisons: Sequence[Comparison], options: 
     """
     import pandas as pd
 
-    rows = []
-    evidence = []
+    rows: list[dict[str, Any]] = []
+    # By the metric that stands in the place of a metric alone, and its segments: the better ones by their row.
+    by_base: dict[tuple[int, bytes], tuple[ScoredColumn, Flags, dict[int, ScoredColumn]]] = {}
     if options.level == "system" or options.by != "none":
         return pd.DataFrame()
     for (left, right), comparison in zip(pairs, comparisons, strict=True):
@@ -212,14 +217,22 @@ def verdicts_of_pairs(pairs: Pairs, comparisons: Sequence[Comparison], options: 
         if math.isnan(comparison.difference):
             right_is_better = not _has_correlation(left, used, options.statistic)
             if right_is_better and not _has_correlation(right, used, options.statistic):
+                advance(1)
                 continue
         better, other = (right, left) if right_is_better else (left, right)
         names = {"compared": better.metric_name, "against": other.metric_name}
+        _, _, better_by_row = by_base.setdefault((id(other), used.tobytes()), (other, used, {}))
+        better_by_row[len(rows)] = better
         rows.append({"language_pair": other.segments.language_pair, **names})
-        evidence.append(_evidence(better, other, used, options))
-    for row, verdict in zip(rows, judged(evidence), strict=True):
+    evidence: dict[int, Verdict] = {}
+    for other, used, better_by_row in by_base.values():
+        found = _evidence(list(better_by_row.values()), other, used, options)
+        evidence.update(zip(better_by_row, found, strict=True))
+        advance(len(found))
+    verdicts = judged([evidence[place] for place in range(len(rows))])
+    for row, verdict in zip(rows, verdicts, strict=True):
         row |= {"verdict": verdict.verdict, "because": verdict.because}
-        for name in SHOWN_ESTIMATES:
+        for name in VERDICT_ESTIMATES:
             estimate = getattr(verdict, name)
             row |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
     return pd.DataFrame(rows)
@@ -240,8 +253,10 @@ def _scored_by_both(left: ScoredColumn, right: ScoredColumn) -> Flags:
     return used & np.isfinite(left.log_words).all(axis=1)
 
 
-def _evidence(better: ScoredColumn, other: ScoredColumn, used: Flags, options: ComparisonOptions) -> Verdict:
-    """What speaks for the better metric on the used segments, the other one in the place of a metric alone."""
+def _evidence(
+    better: Sequence[ScoredColumn], other: ScoredColumn, used: Flags, options: ComparisonOptions
+) -> list[Verdict]:
+    """What speaks for each better metric on the used segments, the other one in the place of a metric alone."""
     segment_codes = other.codes
     read = _judged_rows(used, segment_codes.items)
     roles = other.worded if other.has_texts else ()
@@ -269,11 +284,11 @@ def _evidence(better: ScoredColumn, other: ScoredColumn, used: Flags, options: C
         seed=options.seed,
         items=segment_codes.items[read],
     )
-    scores = better.scores.base_scores[read][used[read]]
+    scores = [metric.scores.base_scores[read][used[read]] for metric in better]
     evidence = evidence_on(options.statistic, rated, scores, **options.draws)
     if other.log_words is None:
         # Without words the lengths are not controlled for, and the partial correlation is not the one of its name.
-        return replace(evidence, partial_r=NOTHING, left=math.nan)
+        return [replace(verdict, partial_r=NOTHING, left=math.nan) for verdict in evidence]
     return evidence
 
 

@@ -33,6 +33,7 @@ from bmx_grid.api.kinds import PANDAS
 from bmx_grid.core.configure import convert
 from bmx_grid.core.errors import ConfigError, DataError, unknown
 from bmx_grid.core.ragged import Floats
+from bmx_grid.core.terminal import Progress
 from bmx_grid.datasets.column_roles import Roles
 from bmx_grid.datasets.lines import Decimal
 from bmx_grid.datasets.segments import SegmentSet, clusters
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 # Of a level, or of segments by their grouping: roles without which it has no meaning.
 NEEDED: Mapping[str, tuple[str, ...]] = {"item": ("id", "system"), "system": ("system",), "none": ()}
 FEWEST_RESAMPLES = 40  # of tests
+MANY_PAIRS = 10  # of metrics, from which on progress is shown
 
 
 def compare(
@@ -76,32 +78,54 @@ def compare(
     alternative: Alternative = "two-sided",
     confidence: float = CONFIDENCE,
 ) -> Compared:
-    """Which metric correlates best with human judgements: correlations, intervals and tests of columns of scores.
+    """Compare metrics by their correlation with human scores.
 
-    >>> import bmx_grid as bmx
-    >>> import pandas as pd
-    >>> frame = pd.DataFrame({
-    ...     "mqm": [-1.0, -5.0, 0.0, -2.0, -8.0, -3.0],
-    ...     "comet": [0.8, 0.5, 0.9, 0.7, 0.3, 0.8],
-    ...     "chrf": [51.0, 60.2, 72.1, 33.0, 41.5, 47.0],
-    ... })
-    >>> bmx.compare(frame, ["comet", "chrf"], human="mqm", resamples=100)
-    Compared(chrf, comet: segment level, grouping none, pearson)
+    Correlations have bootstrap intervals; every pair of metrics is tested by permutation.
 
-    frame: of any kind, as for `grid`, and the tables of the result are of its kind. One row per segment (and system): a
-        column per metric, the human scores, and id, system, source, reference if there are any: segments that share an
-        id, a source, a reference or a document are drawn and swapped together.
-    metrics: columns of scores, higher is better. human: the column of human scores; without it, that of a usual name.
-    by: grouping of segments: "item" (the systems of one id against each other), "system", or none. level: "segment" or
-        "system" (means of the systems' segments). statistic: "pearson", "spearman", "kendall" (tau-b) or
-        "kendall_tau_c", which tests compare; resamples, seed: of intervals and tests. columns, language_pair, decimal:
-        as for `grid`.
-        lengths: columns of numbers of words, in place of those of the texts, that a verdict controls for. unit: what
-        tests at system level swap between the metrics, and their intervals draw: "systems" (the default), or "inputs"
-        (clusters of segments) or "both", with systems' scores made anew each time; Deutsch and others (2021) recommend
-        "both". alternative: what p speaks of: that two metrics differ, or that the one named first is better
-        ("greater") or worse ("less"). confidence: of the intervals of differences, 0.9 for 90 %.
-    Raises ConfigError for unknown columns, DataError for values that are not scores.
+    Args:
+        frame: Table as in `grid`, one row per segment and system, with one column of scores per metric. Texts are
+            optional. Segments that share an id, source, reference or document are resampled and swapped together.
+        metrics: Columns of metric scores, higher is better.
+        human: Column of human scores. Default: a column with a common name, such as score, DA or mqm.
+        by: `"none"` pools all segments; `"item"` averages the correlations within ids, across systems; `"system"`
+            averages the correlations within systems, across segments.
+        level: `"segment"`, or `"system"` for the mean scores of systems.
+        statistic: Correlation that the tests compare: `"pearson"`, `"spearman"`, `"kendall"` (tau-b) or
+            `"kendall_tau_c"`.
+        resamples: Number of bootstrap resamples and permutations, at least 40.
+        seed: Seed of all random draws.
+        columns: Dictionary from role to column name, as in `grid`.
+        language_pair: Language pair of a frame without such a column.
+        lengths: Columns with numbers of words; the verdict controls for them instead of the lengths of the texts.
+        decimal: Decimal sign of scores that are texts, `"."` or `","`.
+        unit: Unit that is swapped and resampled at system level: `"systems"` (default), `"inputs"` (clusters of
+            segments) or `"both"`, which Deutsch, Dror and Roth (2021) recommend.
+        alternative: Alternative hypothesis of the tests: `"two-sided"`, `"greater"` (the metric named first is better)
+            or `"less"`.
+        confidence: Level of the intervals of differences. Default: 0.95 for 95 %.
+
+    Returns:
+        Compared: `correlations`, `tests` and, at segment level without grouping, `verdicts`, as tables of the type of
+            `frame`.
+
+    Raises:
+        ConfigError: A column does not exist, or an argument is invalid.
+        DataError: A value is not a score, a column has fewer than 3 scores, or a required column is missing.
+
+    Example:
+        >>> import bmx_grid as bmx
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({
+        ...     "mqm": [-1.0, -5.0, 0.0, -2.0, -8.0, -3.0],
+        ...     "comet": [0.8, 0.5, 0.9, 0.7, 0.3, 0.8],
+        ...     "chrf": [51.0, 60.2, 72.1, 33.0, 41.5, 47.0],
+        ... })
+        >>> compared = bmx.compare(frame, ["comet", "chrf"], human="mqm", resamples=100)
+        >>> compared
+        Compared(chrf, comet: segment level, grouping none, pearson)
+        >>> compared.tests[["compared", "against", "difference"]].round(3)
+          compared against  difference
+        0    comet    chrf       0.595
     """
     options = _checked_options(by, level, statistic, unit, resamples, seed, alternative, confidence)
     table, kind = (frame, PANDAS) if isinstance(frame, TableFile) else frame_table(frame)
@@ -110,9 +134,16 @@ def compare(
     if not options.is_two_sided:
         settings = _as_named(settings, listed("metrics", metrics))
     pairs = list(metric_pairs(settings))
-    differences = [compare_pair(*pair, options, **options.draws) for pair in pairs]
+    shown = len(pairs) if len(pairs) >= MANY_PAIRS else 0
+    differences = []
+    with Progress(shown, "testing", "pairs of metrics") as progress:
+        for pair in pairs:
+            differences.append(compare_pair(*pair, options, **options.draws))
+            progress.advance(1)
     tests = tests_of_pairs(pairs, differences, options)
-    frames = (_correlations(settings, options), tests, verdicts_of_pairs(pairs, differences, options))
+    with Progress(shown, "verdicts", "pairs of metrics") as progress:
+        verdicts = verdicts_of_pairs(pairs, differences, options, progress.advance)
+    frames = (_correlations(settings, options), tests, verdicts)
     n_clusters = len(set().union(*(setting.clusters for setting in settings)))
     has_lengths = all(setting.log_words is not None for setting in settings)
     draws = (options.resamples, options.seed)

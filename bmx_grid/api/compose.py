@@ -32,6 +32,7 @@ PATH_WITH_EQUALS = re.compile(r"[\w./~+-][\w./~+ -]*=[\w./~+= -]*")
 # Values that a shell passes on as they are.
 PLAIN_LIST = re.compile(r"[\w.,:/+-]*")
 TEXTS = ("name", "data_dir", "cache_dir", "output_dir")  # keys whose values are texts, whatever they look like
+FIGURES, WHICH_FIGURES = "figures", "figures.which"
 MISSING = "???"  # as OmegaConf writes a value that is still to be given
 MISSING_VALUE = re.compile(r"[Mm]issing (?:mandatory )?value: ([\w.]+)")
 # What OmegaConf says of a reference to a key that is not there.
@@ -47,10 +48,13 @@ def composed(
     Hydra's state is as before. Raises ConfigError.
     """
     place = None if folder is None else options_folder(str(folder))
-    values = {_key_with_option_names(key, place): value for key, value in (values or {}).items()}
+    further = {}
+    for key, value in (values or {}).items():
+        name = WHICH_FIGURES if key == FIGURES and isinstance(value, str) else _key_with_option_names(key, place)
+        further[name] = value
     overrides = [parse_one(line) for line in lines]
     overrides = [parse_one(line) for line in hydra_lines(overrides, place)]
-    return checked(_by_hydra(overrides, place, values), overrides, place, values)
+    return checked(_by_hydra(overrides, place, further), overrides, place, further)
 
 
 def checked(
@@ -270,6 +274,9 @@ def _lines(override: Override) -> Iterator[str]:
     """An override in which options of a group are chosen, and keys are set whether they are there or not."""
     line = override.input_line or ""
     key = override.key_or_group
+    # As in figures=all: the formats, which stand beside, stay.
+    if key == FIGURES and "={" not in line:
+        line = line.replace(key, WHICH_FIGURES, 1)
     if override.is_delete() or re.split(r"[./]", key)[0] == "hydra":
         yield line
         return

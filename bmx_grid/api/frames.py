@@ -180,36 +180,49 @@ def grid(
     quiet: bool = True,
     **keys: Any,
 ) -> Run:
-    """The p x w grid of a DataFrame's segments, with intervals, tests and placebos: a sweep over this frame.
+    """Compute the p x w grid of metrics on the segments of a data frame.
 
-    >>> import bmx_grid as bmx
-    >>> import pandas as pd
-    >>> frame = pd.DataFrame({
-    ...     "ref": ["the cat sat on the mat", "he went home", "it rains in spring", "we have no time"],
-    ...     "mt": ["a cat sat on a mat", "he goes at home", "it rains", "we do not have time"],
-    ...     "DA": [0.8, 0.1, -0.9, 0.5],
-    ... })
-    >>> def overlap(hypotheses, references):
-    ...     return [len({*h.split()} & {*r.split()}) / len(r.split()) for h, r in zip(hypotheses, references)]
-    >>> run = bmx.grid(frame, metric=overlap, explainer="erasure", settings={"grid.p.step": 5})
-    >>> run.settings[["metric", "explainer", "n_used"]]
-        metric explainer  n_used
-    0  overlap   erasure       4
+    Runs a sweep over the frame, with intervals, tests and control boosts. Attributions are kept in the cache, except
+    for metrics that are functions. Results are not logged to MLflow unless you set `tracking="mlflow"`.
 
-    frame: a DataFrame of pandas or polars, an Arrow table or a dictionary of lists, as those of the result then
-        are. One row per segment (and system), with columns for hypothesis, human score (higher is better), and source
-        or reference; id, system, document and language_pair if there are any. Usual names (src, ref, mt, DA, …) are
-        recognised; columns: role -> column, for others. language_pair: of a frame without such a column. decimal: the
-        decimal sign of scores that are texts, "." or ",".
-    metric: a name of an option, a function, an object (`bmx_grid.load("chrf")`), a list of these, or a dictionary of
-        them by name. The parameters of a function say what it reads: `f(hypotheses, references)`, `f(hypotheses,
-        sources)` or all three are called with lists of texts, and return as many scores, higher is better. It runs in
-        this process, and a sweep with a function keeps nothing in the cache: nobody knows when its scores change.
-    explainer: likewise a name or an object. settings, keys: as `run` takes them.
-    output_dir: where the sweep is written, with its page and figures; without one, a temporary folder that lives as
-        long as the result and has the tables only.
-    Attributions are kept in cache_dir as those of any sweep. Nothing is logged to MLflow unless tracking="mlflow".
-    Raises DataError for rows that cannot be used, and as `run`.
+    Args:
+        frame: pandas or polars DataFrame, Arrow table or dictionary of lists, one row per segment and system. Required
+            columns: hypothesis, human score (higher is better), and source or reference. Optional: id, system, document
+            and language_pair. Common names (src, ref, mt, DA, ...) are recognised.
+        metric: Option name, function, object such as `bmx_grid.load("chrf")`, a list, or a dictionary by name. The
+            parameter names of a function declare its input: `f(hypotheses, references)`, `f(hypotheses, sources)` or
+            all three. It receives lists of N strings and returns N scores, higher is better.
+        explainer: Option name, `Explainer` object, or a list.
+        columns: Dictionary from role to column name, for columns with other names: `{"score": "quality"}`.
+        language_pair: Language pair of a frame without such a column, such as `"de-en"`.
+        decimal: Decimal sign of scores that are texts, `"."` or `","`.
+        output_dir: Folder for tables, figures and page. Without a folder, only tables are written, and deleted with the
+            result.
+        settings: Dictionary of keys that contain dots, as in `run`.
+        quiet: If true, print no summary.
+        **keys: Further groups and top-level keys, as in `run`.
+
+    Returns:
+        Run: The finished sweep. Its tables have the type of `frame`.
+
+    Raises:
+        ConfigError: `frame` is not a table, or an argument, key or name is invalid.
+        DataError: A column is missing, a row cannot be used, or no setting could run.
+
+    Example:
+        >>> import bmx_grid as bmx
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({
+        ...     "ref": ["the cat sat on the mat", "he went home", "it rains in spring", "we have no time"],
+        ...     "mt": ["a cat sat on a mat", "he walks home", "it rains", "we do not have time"],
+        ...     "DA": [0.8, 0.1, -0.9, 0.5],
+        ... })
+        >>> def overlap(hypotheses, references):
+        ...     return [len({*h.split()} & {*r.split()}) / len(r.split()) for h, r in zip(hypotheses, references)]
+        >>> run = bmx.grid(frame, metric=overlap, explainer="erasure", settings={"grid.p.step": 5})
+        >>> run.settings[["metric", "explainer", "n_used"]]
+            metric explainer  n_used
+        0  overlap   erasure       4
     """
     table, kind = frame_table(frame)
     roles = roles_of(table, columns, ("hypothesis", "score"))

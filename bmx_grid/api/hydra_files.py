@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,8 @@ from bmx_grid.api.user_files import PRIMARY, WHOLE_GROUPS, user_option
 from bmx_grid.core.configure import CONFIGS, groups, installed_options
 from bmx_grid.core.errors import ConfigError
 
+_OWN: dict[tuple[str, str, int], ConfigResult] = {}
+
 
 class FileConfigSource(file_config_source.FileConfigSource):
     """A folder of options: ours are read as they are, those of others as `user_option` allows.
@@ -35,10 +38,19 @@ class FileConfigSource(file_config_source.FileConfigSource):
             # A path leads to any YAML file of this machine.
             raise MissingConfigException(f"there is no option {config_path}", config_path)
         if Path(self.path) == CONFIGS:
-            return super().load_config(config_path)
+            return self._own(config_path)
         keys = user_option(group, name, Path(self.path, group, f"{name}.yaml"))
         package = "_global_" if group in (PRIMARY, *WHOLE_GROUPS) else None
         return ConfigResult(self.provider, self.full_path(), OmegaConf.create(keys), {"package": package})
+
+    def _own(self, config_path: str) -> ConfigResult:
+        """One of our files. Hydra composes several times in a process, and takes longest over reading YAML."""
+        changed = Path(self.path, self._normalize_file_name(config_path)).stat().st_mtime_ns
+        key = (self.path, config_path, changed)
+        if key not in _OWN:
+            _OWN[key] = super().load_config(config_path)
+        # Hydra changes what it gets.
+        return copy.deepcopy(_OWN[key])
 
     def _may_have(self, group: str, name: str) -> bool:
         """Whether a folder may have this option: an installed package has no sweeps."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-import html
 import io
 import itertools
 import shutil
 import tempfile
+import warnings
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from bmx_grid.api.inputs import listed, one_name, path
 from bmx_grid.api.kinds import PANDAS, FrameKind
-from bmx_grid.attribution.scored import COLOUR_LEGEND, MOST_SHOWN, coloured_words
+from bmx_grid.attribution.scored import MOST_SHOWN
 from bmx_grid.core.configure import convert, load_option
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, unknown
 from bmx_grid.core.file_keys import check_keys_of_files
+from bmx_grid.core.pages import Side, texts_in_notebook
 from bmx_grid.core.storage import is_folder
 from bmx_grid.core.wording import counted, factor_in_words, option_named, setting_label, visible, visible_lines
 
@@ -34,7 +35,7 @@ FACTORS = ("dataset", "language_pair", "metric", "explainer")
 # Rows of a table that a notebook shows.
 MOST_ROWS = 20
 FOUR_DIGITS = "{:.4f}".format
-PlotKind = Literal["curves", "heatmap"]
+PlotKind = Literal["verdicts", "heatmap", "curves"]
 Names = Sequence[str | None]  # in the order of FACTORS; None for any
 
 
@@ -48,10 +49,24 @@ class TemporaryFolder:
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """The attributions of one setting's segments.
+    """Word attributions of the segments of one setting.
 
-    names: data set, language pair, metric, explainer. frame: one row per word: id, system, score of the segment by the
-    metric alone, side, position (from 0), word, attribution (NaN where a segment could not be explained).
+    A notebook shows coloured words.
+
+    Attributes:
+        names: Data set, language pair, metric and explainer.
+        frame: DataFrame with one row per word: `id`, `system`, `score` (of the unboosted metric), `side`, `position`
+            (from 0), `word`, `attribution` (NaN if the segment could not be explained).
+
+    Example:
+        >>> import bmx_grid as bmx
+        >>> small = {"metric": ["chrf"], "evaluation": ["grid"], "limit": 5, "analysis": False, "tracking": "none"}
+        >>> run = bmx.run("quickstart", explainer="erasure", quiet=True, **small)
+        >>> words = run.words("de-en")
+        >>> words
+        Words(sample · de-en · chrf · erasure: 5 segments)
+        >>> words.frame.columns.tolist()
+        ['id', 'system', 'score', 'side', 'position', 'word', 'attribution']
     """
 
     names: tuple[str, str, str, str]
@@ -63,25 +78,18 @@ class Words:
 
     def _repr_html_(self) -> str:
         """The first segments: a word in blue raises the score, one in orange lowers it."""
-        parts = [_paragraph(f"{setting_label(*self.names)}. {COLOUR_LEGEND}")]
-        texts = self.frame.groupby(["id", "system", "side"], sort=False, dropna=False)
-        # A segment has at most two sides.
-        for (identifier, _, side), rows in itertools.islice(texts, 2 * MOST_SHOWN):
-            words = coloured_words(rows["word"].tolist(), rows["attribution"].to_numpy())
-            label = html.escape(f"{identifier}, {side}")
-            parts.append(f"<p dir='auto'><small>{label}</small> {words}</p>")
-        return "".join(parts)
+        segments = []
+        texts = self.frame.groupby(["id", "system"], sort=False, dropna=False)
+        for (identifier, _), of_segment in itertools.islice(texts, MOST_SHOWN):
+            sides: list[Side] = []
+            for side, rows in of_segment.groupby("side", sort=False):
+                sides.append((str(side), rows["word"].tolist(), rows["attribution"].to_numpy(), [False] * len(rows)))
+            segments.append((f"segment {identifier}", sides))
+        return texts_in_notebook(f"{setting_label(*self.names)}.", segments)
 
 
-def _paragraph(line: str) -> str:
-    return f"<p>{html.escape(visible(line))}</p>"
-
-
-def chosen_setting(settings: Sequence[Sequence[str]], names: Names) -> int:
-    """The position of the one setting, each its four names, that fits.
-
-    Raises ConfigError for a name that no setting has, and where none or several settings fit.
-    """
+def chosen_settings(settings: Sequence[Sequence[str]], names: Names) -> list[int]:
+    """The positions of the settings, each its four names, that fit. Raises ConfigError for a name that none has."""
     fits = list(range(len(settings)))
     for place, (factor, name) in enumerate(zip(FACTORS, names, strict=True)):
         name = one_name(factor, name)
@@ -92,6 +100,12 @@ def chosen_setting(settings: Sequence[Sequence[str]], names: Names) -> int:
         if name not in known:
             raise ConfigError(f"{factor}: {unknown(factor_in_words(factor), str(name), known)}")
         fits = [row for row in fits if settings[row][place] == name]
+    return fits
+
+
+def chosen_setting(settings: Sequence[Sequence[str]], names: Names) -> int:
+    """The position of the one setting that fits. Raises ConfigError as above, and if none or several settings fit."""
+    fits = chosen_settings(settings, names)
     if len(fits) != 1:
         # Of no setting that fits, the first ones of all.
         candidates = [settings[row] for row in fits] or settings
@@ -106,15 +120,45 @@ def _table(name: str, doc: str) -> property:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """The results of a sweep: the tables of its folder as DataFrames, figures, and the analysis.
+    """The results of a sweep: tables, figures and analysis.
 
-    >>> import bmx_grid as bmx
-    >>> run = bmx.Run("outputs/quickstart")  # doctest: +SKIP
-    >>> print(run.summary())  # doctest: +SKIP
-    >>> run.table("verdicts"), run.plot("de-en")  # doctest: +SKIP
+    `run` and `grid` return it; `Run(FOLDER)` opens a finished sweep without running anything. Each table is a
+    DataFrame; `names` lists the tables that the sweep wrote.
 
-    folder: its output folder; place: that of its results, another one since another sweep was run there.
-    n_failed: settings or parts that failed when it was run here.
+    Attributes:
+        folder: Output folder of the sweep.
+        n_failed: Number of settings or parts that failed in this run.
+        settings: One row per setting with a grid: correlations of the metric, the best and the published point.
+        grid: Every correlation of the grids: setting, side, w, p.
+        points: Gain of each setting at the published point and at points chosen on other data.
+        scores: One row per segment and setting: human score, unboosted and boosted scores.
+        boosts: Held-out gain of each boost and control.
+        verdicts: Verdict on each metric and explainer.
+        correlations: Correlations with human scores at segment and system level.
+        systems: Score and rank of each system.
+        thresholds: Difference of system scores that is significant.
+        tests: All comparisons with difference, interval, p-value and adjusted p-value.
+        ranking: Metrics of each data set and language pair, ranked.
+        selection: Median best w and p of each explainer, and the point that is used.
+        ridge: Ridge regression of the gains on the factors: coefficients, intercept, R².
+        ceilings: Agreement of raters, and the highest correlation that a metric can be expected to reach.
+        seeds: Gain of each setting for each seed of its explainer.
+        word_tags: Agreement of attributions with published word tags.
+
+    Raises:
+        DataMissingError: The folder does not exist.
+        ConfigError: `folder` is not a path.
+
+    Example:
+        >>> import bmx_grid as bmx
+        >>> small = {"metric": ["chrf"], "evaluation": ["grid"], "limit": 5, "analysis": False, "tracking": "none"}
+        >>> bmx.run("quickstart", explainer="erasure", quiet=True, **small)
+        Run('outputs/quickstart': 4 tables)
+        >>> run = bmx.Run("outputs/quickstart")
+        >>> run.names
+        ('grid', 'points', 'scores', 'settings')
+        >>> run.grid.shape  # 4 language pairs x 6 weights x 600 powers
+        (14400, 8)
     """
 
     folder: Path
@@ -135,20 +179,41 @@ class Run:
 
     @property
     def place(self) -> Path:
-        """The folder with the results of this run: a later run of another configuration moves them below previous/."""
+        """Folder with the tables of this run.
+
+        A later run with another configuration moves them from `folder` to a folder below `previous/`.
+        """
         from bmx_grid.sweep.folder import OutputFolder
 
         return OutputFolder(self.folder).place_of(self._fingerprint)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The tables that the run wrote, sorted by name."""
+        """Names of the tables that the run wrote, sorted."""
         return tuple(sorted(self._tables()))
 
     def table(self, name: str) -> Any:
-        """A table by its name, one of `names`: a pandas DataFrame, or what `grid` was given.
+        """Read a table by its name.
 
-        Raises DataMissingError for a table that the run did not write, DataError for a damaged file.
+        Args:
+            name: One of `names`.
+
+        Returns:
+            DataFrame: The table; for a run of `grid`, of the type of its frame.
+
+        Raises:
+            DataMissingError: The run did not write this table.
+            DataError: The file is damaged.
+            ConfigError: `name` is not a text.
+
+        Example:
+            >>> import bmx_grid as bmx
+            >>> small = {"metric": ["chrf"], "evaluation": ["grid"], "limit": 5, "analysis": False, "tracking": "none"}
+            >>> run = bmx.run("quickstart", explainer="erasure", quiet=True, **small)
+            >>> run.table("settings")[["language_pair", "n_used"]].head(2)
+              language_pair  n_used
+            0         de-en       5
+            1         en-de       5
         """
         return self._kind.frame(self._frame(name))
 
@@ -168,7 +233,7 @@ class Run:
 
     settings = _table("settings", "One row per setting with a grid: correlations of metric, best and published point.")
     grid = _table("grid", "Every correlation: side, w, p, correlation of each setting.")
-    points = _table("points", "The gain of each setting at each declared point.")
+    points = _table("points", "The gain of each setting at the published point and at those chosen on other data.")
     scores = _table("scores", "One row per segment and setting: human score, the metric alone and at each point.")
     boosts = _table("boosts", "The gain of each boost over the metric and controls, on other segments than chose it.")
     verdicts = _table("verdicts", "The verdict on each metric and explainer.")
@@ -198,7 +263,12 @@ class Run:
 
     @functools.cached_property
     def analysis(self) -> Analysis:
-        """The analysis, with the numbers of the sweep's own; `analysis.data_frames()` has each of its tables."""
+        """Analysis of the sweep; `analysis.data_frames()` returns its tables.
+
+        Raises:
+            DataMissingError: The folder has no results.
+            DataError: A table is damaged.
+        """
         from bmx_grid.analysis.finished import load_results
 
         return load_results(self.place).analyse()
@@ -210,26 +280,65 @@ class Run:
         explainer: str | None = None,
         dataset: str | None = None,
         *,
-        kind: PlotKind = "curves",
+        kind: PlotKind | None = None,
     ) -> Figure:
-        """The grid of one setting: correlation over p with a line per w, or a "heatmap" with a cell per point.
+        """Plot the gains of the run, or the grid of settings.
 
-        A matplotlib figure, `.axes` and all; a notebook shows it. Names may be left out where they leave no choice.
-        Raises ConfigError for an unknown name or kind, and where several settings fit.
+        Names select settings; you can omit names that leave no choice.
+
+        Args:
+            language_pair: Language pair of the setting, such as `"de-en"`.
+            metric: Metric of the setting.
+            explainer: Explainer of the setting.
+            dataset: Data set of the setting.
+            kind: `"verdicts"`: gain of each boost with its interval, for the whole run. `"heatmap"`: gain at every p
+                and w, one map per selected setting. `"curves"`: correlation over p, one line per w, for one setting.
+                Default: curves if you set a name or the run has no verdicts, otherwise verdicts.
+
+        Returns:
+            Figure: A matplotlib figure. Save it with `savefig`.
+
+        Raises:
+            ConfigError: A name or `kind` is unknown, the names select no setting or too many, or the run has no
+                verdicts.
+
+        Example:
+            >>> import bmx_grid as bmx
+            >>> small = {"metric": ["chrf"], "evaluation": ["grid"], "limit": 5, "analysis": False, "tracking": "none"}
+            >>> run = bmx.run("quickstart", explainer="erasure", quiet=True, **small)
+            >>> figure = run.plot("de-en")
+            >>> figure.savefig("curves.png")
+            >>> figure.axes[0].get_xlabel()
+            'p of the power mean'
         """
         from bmx_grid.report.canvas import style
-        from bmx_grid.report.figures import correlation_over_p
-        from bmx_grid.report.heatmap import correlation_heatmap
+        from bmx_grid.report.figures import boosts, correlation_over_p
+        from bmx_grid.report.heatmap import heat_maps
 
-        convert(kind, PlotKind, "kind")
-        draw = correlation_heatmap if kind == "heatmap" else correlation_over_p
-        row = chosen_setting(self.analysis.table.settings, (dataset, language_pair, metric, explainer))
+        convert(kind, PlotKind | None, "kind")
+        names = (dataset, language_pair, metric, explainer)
+        is_named = any(name is not None for name in names)
+        settings = self.analysis.table.settings
+        drawings = [] if is_named else list(boosts(self.analysis))
+        if kind == "verdicts" and is_named:
+            raise ConfigError("kind: verdicts are drawn of the whole run; leave out the names, or write kind='curves'.")
+        if kind == "verdicts" and not drawings:
+            raise ConfigError("kind: no boost was judged in this run; write kind='heatmap' or kind='curves'.")
         with style():
-            figure: Any = draw(self.analysis, row)
+            figure: Any
+            if kind == "heatmap":
+                figure = heat_maps(self.analysis, chosen_settings(settings, names))
+            elif drawings and kind != "curves":
+                figure = drawings[0].draw()
+                if len(drawings) > 1:
+                    warnings.warn("Not all boosts are drawn; report.html shows all.", stacklevel=2)
+            else:
+                figure = correlation_over_p(self.analysis, chosen_setting(settings, names))
 
         def picture() -> bytes:
             image = io.BytesIO()
-            figure.savefig(image, format="png", dpi=110)
+            with style():
+                figure.savefig(image, format="png", dpi=110)
             return image.getvalue()
 
         # Else a notebook shows a figure that pyplot did not make as a line of text.
@@ -245,10 +354,32 @@ class Run:
         *,
         ids: Sequence[str] | None = None,
     ) -> Words:
-        """The attribution of each word, in one setting: `frame` has a row per word, a notebook shows coloured words.
+        """Look up the attribution of each word in one setting.
 
-        ids: of segments; all without. The sweep is planned again, and the attributions are those in its cache:
-        DataMissingError says if they, or the sweep's data, are gone. Names as for `plot`.
+        Reads the attributions from the cache of the sweep. You can omit names that leave no choice.
+
+        Args:
+            language_pair: Language pair of the setting, such as `"de-en"`.
+            metric: Metric of the setting.
+            explainer: Explainer of the setting.
+            dataset: Data set of the setting.
+            ids: Segment ids. Default: all segments.
+
+        Returns:
+            Words: `frame` has one row per word. A notebook shows coloured words.
+
+        Raises:
+            ConfigError: A name or id is unknown, or several settings match.
+            DataMissingError: The attributions or the data of the sweep are missing.
+            DataError: The configuration file of the folder is damaged or not allowed.
+
+        Example:
+            >>> import bmx_grid as bmx
+            >>> small = {"metric": ["chrf"], "evaluation": ["grid"], "limit": 5, "analysis": False, "tracking": "none"}
+            >>> run = bmx.run("quickstart", explainer="erasure", quiet=True, **small)
+            >>> frame = run.words("de-en").frame
+            >>> frame.loc[frame["side"] == "hypothesis", "word"].head(3).tolist()
+            ['Unfortunately,', 'the', 'train']
         """
         import pandas as pd
 
@@ -281,7 +412,7 @@ class Run:
             if segment.id not in wanted:
                 continue
             score = float(stored.base_scores[row])
-            for side in sides_of(setting, stored, texts, row):
+            for side in sides_of(finished, stored, texts, row):
                 values = zip(side.words, side.attributions.tolist(), strict=True)
                 for position, (word, value) in enumerate(values):
                     rows.append((segment.id, segment.system, score, side.role, position, word, value))
@@ -311,9 +442,21 @@ class Run:
         return config
 
     def summary(self) -> str:
-        """The answer first, a line for each verdict; then a table of the settings, or of the metrics alone."""
+        """Summarise the sweep: the conclusion, then one row per setting or metric.
+
+        Returns:
+            str: Text for a terminal.
+
+        Example:
+            >>> import bmx_grid as bmx
+            >>> small = {"metric": ["chrf"], "evaluation": ["grid"], "limit": 5, "analysis": False, "tracking": "none"}
+            >>> run = bmx.run("quickstart", explainer="erasure", quiet=True, **small)
+            >>> "de-en" in run.summary()
+            True
+        """
+        from bmx_grid.analysis.base import Column, Table
         from bmx_grid.report.answer import answer_text
-        from bmx_grid.report.table import terminal_width
+        from bmx_grid.report.table import as_text, terminal_width
 
         lines, frame = self._answer()
         answer = answer_text(self.analysis, terminal_width()) if "settings" in self.names else ""
@@ -322,26 +465,36 @@ class Run:
             lines = [answer, *failures]
         table = ""
         if len(frame):
-            table = frame.to_string(index=False, float_format=FOUR_DIGITS)
+            n_names = frame.shape[1] - frame.select_dtypes("number").shape[1]
+            columns = [Column(str(name), form=".4f" if kind.kind == "f" else "") for name, kind in frame.dtypes.items()]
+            title = "Every setting" if len(self.analysis.table) else "Metrics alone"
+            table = as_text(Table.of("settings", title, frame, columns, names=n_names), terminal_width())
         return visible_lines("\n".join([*lines, "", table]).strip())
 
     def __repr__(self) -> str:
         failed = f", {self.n_failed} failed" if self.n_failed else ""
         n_tables = counted(len(self.names), "table")
-        return f"Run({str(self.folder)!r}: {n_tables}{failed})"
+        place = repr(str(self.folder)) if self._temporary is None else "temporary"
+        return f"Run({place}: {n_tables}{failed})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the answer, and numbers of every setting; of metrics alone, correlations."""
-        lines, frame = self._answer()
+        """What a notebook shows: the table of verdicts; without any the answer, and numbers of every setting."""
+        from bmx_grid.report.html import answer_in_notebook
+
+        analysis = self.analysis if "settings" in self.names else None
+        remarks: Sequence[str] = [f"{counted(self.n_failed, 'failure')}."] if self.n_failed else []
         table = ""
-        if len(frame):
-            table = frame.to_html(index=False, max_rows=MOST_ROWS, float_format=FOUR_DIGITS)
+        if analysis is None or not analysis.judged:
+            remarks, frame = self._answer()
+            if len(frame):
+                table = frame.to_html(index=False, max_rows=MOST_ROWS, float_format=FOUR_DIGITS)
+        # A temporary folder is nothing to remember.
+        place = "" if self._temporary is not None else f"{self.folder}: "
         names = ", ".join(self.names) or "no tables"
-        footer = _paragraph(f"{self.folder}: {names}.")
-        return "".join([*map(_paragraph, lines), table, footer])
+        return answer_in_notebook(analysis, remarks=remarks, table=table, footer=f"{place}{names}.")
 
     def _answer(self) -> tuple[Sequence[str], pd.DataFrame]:
-        """The answer, and a table with the gains at the fixed points and their intervals."""
+        """The answer, and a table with the gains at the published points and their intervals."""
         import pandas as pd
 
         from bmx_grid.analysis.headline import answer
@@ -368,7 +521,7 @@ class Run:
         return lines, shown.dropna(axis=1, how="all")
 
     def _gains(self) -> tuple[pd.DataFrame, dict[str, str]]:
-        """The table of settings with the gains at the fixed points, and the headers of its columns that are shown."""
+        """The table of settings with the gains at the published points, and the headers of the columns shown."""
         from bmx_grid.analysis.base import each_row
         from bmx_grid.analysis.points import declared_points, point_name
         from bmx_grid.evaluations.boost_evidence import PUBLISHED
@@ -378,7 +531,7 @@ class Run:
         tested = rows.loc[rows["low"].notna(), [*FACTORS, "gain", "low", "high"]]
         frame = self._frame("settings").merge(tested, on=[*FACTORS], how="left")
         points = {point_name(row.explainer, row.w, row.p) for row in each_row(rows)}
-        point = points.pop() if len(points) == 1 else "the fixed point"
-        columns = {"n_used": "segments", "baseline": "metric alone", "gain": f"gain at {point}"}
+        point = points.pop() if len(points) == 1 else "the published point"
+        columns = {"n_used": "segments", "baseline": "baseline", "gain": f"gain at {point}"}
         columns |= {"low": "low", "high": "high", "best": "in-sample best"}
         return frame, columns

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import itertools
-import math
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -13,28 +12,23 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.analysis import answers
-from bmx_grid.analysis.base import FACTORS, Given, each_group, first_row
+from bmx_grid.analysis.base import Given
 from bmx_grid.analysis.finished import facts_of, options_of
-from bmx_grid.analysis.headline import answer
-from bmx_grid.analysis.points import in_sample_in_words
-from bmx_grid.analysis.questions import Analysis, numbers, papers_numbers
-from bmx_grid.analysis.verdict_rows import of_settings
+from bmx_grid.analysis.verdict_rows import DECLARED, shown_verdicts
 from bmx_grid.api.sweep_plan import OF_THE_SWEEP, Sweep, config_text, plan_sweep
+from bmx_grid.api.tracked_sweep import Ran, track
 from bmx_grid.boosts.recipe import write_recipe
 from bmx_grid.core.storage import remove_abandoned, write_text
 from bmx_grid.core.terminal import Progress, say, working
 from bmx_grid.core.wording import counted, visible_lines
-from bmx_grid.evaluations.base import Estimate
+from bmx_grid.evaluations.stored_tables import read_frame
 from bmx_grid.report.answer import coloured
-from bmx_grid.report.table import as_markdown, markdown
 from bmx_grid.report.terminal_lines import announcement, failures, plan_table, setting_line
-from bmx_grid.sweep.folder import CONFIG, RECIPES, TABLES, OutputFolder, alone, recipes_of
+from bmx_grid.sweep.folder import CONFIG, RECIPES, TABLES, OutputFolder, alone, recipes_of, table_path
 from bmx_grid.sweep.further import score_further
 from bmx_grid.sweep.judge import SettingResult, judge_sweep
-from bmx_grid.sweep.mlflow_runs import Finding
 from bmx_grid.sweep.scoring import run_plan
-from bmx_grid.sweep.settings import NotRun, Setting, SweepPlan
+from bmx_grid.sweep.settings import NotRun, SweepPlan
 from bmx_grid.sweep.tables import (
     ceilings_table,
     evaluation_tables,
@@ -44,6 +38,7 @@ from bmx_grid.sweep.tables import (
     write_csv,
     write_parquet,
 )
+from bmx_grid.sweep.time_left import ScoredTexts, TimeLeft
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,8 +49,6 @@ MOVED = (
     "all files of an earlier run moved to {place}/: its configuration was another one. To keep each run in a folder of "
     "its own, write output_dir=FOLDER."
 )
-DESCRIBED = ("selection_by_explainer", "ridge_coefficients")  # tables in the description of a sweep in MLflow
-READING = "Gains are differences of correlations with human scores, on segments that a boost was not chosen on."
 
 
 @dataclass(frozen=True)
@@ -72,19 +65,6 @@ class Ended:
     moved: str = ""
 
 
-@dataclass(frozen=True)
-class Ran:
-    """ended: all settings that ended well; results: of those with the sweep's own seed; failed: all other parts.
-
-    all_ended: whether no setting failed while it ran.
-    """
-
-    ended: Sequence[SettingResult]
-    results: Sequence[SettingResult]
-    failed: Sequence[NotRun]
-    all_ended: bool
-
-
 def run_sweep(config: Mapping[str, Any]) -> Ended:
     """Plan, run and write a sweep. Raises BmxError for mistakes found before anything runs."""
 
@@ -99,20 +79,22 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
 
 
 def objective(folder: Path) -> float:
-    """What a finished sweep reached: its largest gain, without explainers its largest correlation; NaN without any."""
-    from pyarrow import parquet
+    """What a finished sweep reached: the largest gain of its verdicts on boosts that were chosen on other data.
 
-    from bmx_grid.sweep.folder import table_path
-
-    for table, column in (("verdicts", "gain"), ("settings", "baseline")):
-        path = table_path(folder, table)
+    Without verdicts the largest correlation of a metric; NaN where nothing is defined. Published points, controls, and
+    single language pairs of a verdict on several do not count.
+    """
+    frames = {}
+    for name in ("verdicts", "settings"):
+        path = table_path(folder, name)
         if path.is_file():
-            # `read_table` would import pandas.
-            values = parquet.ParquetFile(path).read(columns=[column])[column].to_pylist()
-            known = [value for value in values if value is not None and not math.isnan(value)]
-            if known:
-                return float(max(known))
-    return math.nan
+            frames[name] = read_frame(path)
+    given = Given(frames)
+    reached = given.settings["baseline"]
+    if given.judged:
+        verdicts = shown_verdicts(given)
+        reached = verdicts.loc[verdicts["question"] == DECLARED, "gain"]
+    return float(reached.max())
 
 
 def _run(sweep: Sweep) -> Ended:
@@ -121,7 +103,7 @@ def _run(sweep: Sweep) -> Ended:
     plan = sweep.plan
     settings = sweep.settings
     start = time.perf_counter()
-    lines, warnings = announcement(settings.name, plan, sweep.spec, sweep.left_out)
+    lines, warnings = announcement(settings.name, plan, sweep.left_out)
     for line in lines:
         _say(sweep, line)
     for line in warnings:
@@ -192,6 +174,8 @@ def _run_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start: 
     _say(sweep, f"{counted(scored, 'text')} scored in {time.perf_counter() - start:.1f} s; written to {where}{shown}")
     if tracker.failure is not None:
         _say(sweep, f"not tracked: {tracker.failure}")
+    chosen = itertools.chain.from_iterable(result.spent.linear_layers for result in ran.ended)
+    sweep.log.extend(f"linear layers of {line}" for line in sorted(set(chosen)))
     tracebacks = [f"\n{label}\n{details}" for label, details in _tracebacks(failed)]
     log = visible_lines("\n".join([*sweep.log, *tracebacks, ""]))
     write_text(settings.output_dir / LOG, log)  # and tracebacks of what failed
@@ -250,13 +234,26 @@ def run_settings(sweep: Sweep) -> Ran:
     failed: list[NotRun] = []
     reasons = set[str]()
     n_settings = len(plan.everything)
-    scores = plan.n_texts_here > 0
+    time_left = TimeLeft(plan.texts_here)
+    n_texts = plan.n_texts_here
     with sweep.executor.kept() as executor:
-        with Progress(plan.n_texts_here) if scores else Progress(n_settings, "evaluating", "settings") as progress:
+        with (
+            Progress(n_texts, time_left=time_left.in_words)
+            if n_texts
+            else Progress(n_settings, "evaluating", "settings") as progress
+        ):
+
+            def scored(done: ScoredTexts) -> None:
+                time_left.scored(done)
+                progress.advance(done.n_texts)
+
+            def drop(metric: str, n_dropped: int) -> None:
+                time_left.dropped(metric, n_dropped)
+                progress.drop(n_dropped)
+
             how: Any = {"executor": executor, "stop_on_error": settings.on_error == "stop"}
-            drop = progress.drop if scores else lambda n_texts: None  # else settings are counted, all of which end
-            for result in run_plan(plan, sweep.evaluations, progress=progress.advance, drop=drop, **how):
-                if not scores:
+            for result in run_plan(plan, sweep.evaluations, progress=scored, drop=drop, **how):
+                if not n_texts:
                     progress.advance(1)
                 n_ended = len(ended) + len(failed) + 1
                 _say(sweep, setting_line(result, n_ended, n_settings, reasons), progress.say)
@@ -295,18 +292,17 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder) -> tuple[str, list[Path]
         with working("analysis, figures and report"):
             analysis, files, note = analyse_sweep(
                 ran.results,
-                sweep.plan,
                 options_of(sweep.config),
                 folder,
                 tables=tables,
-                every_figure=settings.figures == "all",
+                figures=settings.figures,
                 facts=facts_of(sweep.config),
             )
         written += files
     moved = folder.move_aside([*written, out / CONFIG, out / LOG])
     write_text(out / CONFIG, config_text(sweep.config))
     written.append(out / CONFIG)
-    _track(sweep, ran, analysis, tables, written)
+    track(sweep, ran, analysis, tables, written)
     failed = failures(ran.failed)
     if _tracebacks(ran.failed):
         failed = f"{failed}\n  tracebacks: {out / LOG}"
@@ -318,46 +314,8 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder) -> tuple[str, list[Path]
     return summary, written
 
 
-def _track(
-    sweep: Sweep, ran: Ran, analysis: Analysis | None, tables: Mapping[str, pa.Table], written: Sequence[Path]
-) -> None:
-    """Hand the tracker the verdict on each setting, and what is known of the whole sweep."""
-
-    # Some verdicts are on several settings together.
-    verdicts = dict(each_group(of_settings(Given(tables)), *FACTORS))
-    planned = {setting.names: setting for setting in sweep.plan.settings}
-    for result in ran.results:
-        verdict = None if result.names not in verdicts else first_row(verdicts[result.names])
-        sweep.tracker.judge(result, partial(_finding, result, planned[result.names], verdict))
-    note = f"{counted(len(ran.results), 'setting')}, {len(ran.failed)} failed."
-    tags = {"settings": str(len(ran.results)), "settings failed": str(len(ran.failed))}
-    # Metrics alone have no gains, and no answer.
-    if analysis is None or not (len(analysis.table) or analysis.judged):
-        sweep.tracker.headline({}, note, written, tags)
-        return
-    reading = " ".join(filter(None, [note, READING, analysis.ask(in_sample_in_words)]))
-    lines = [f"- {markdown(line)}" for line in answer(analysis)]
-    conclusion = markdown(analysis.ask(answers.compute)["conclusion"])
-    shown = [replace(table, notes=()) for table in analysis.tables() if table.stem in DESCRIBED]
-    parts = [f"**{conclusion}**" if conclusion else "", papers_numbers(analysis), "\n".join(lines)]
-    note = "\n\n".join(filter(None, [*parts, *map(as_markdown, shown), reading]))
-    sweep.tracker.headline(numbers(analysis), note, written, tags)
-
-
-def _finding(result: SettingResult, setting: Setting, verdict: Any) -> Finding:
-    """What the sweep found of a setting; verdict: its row of the verdicts, None without one."""
-    from bmx_grid.report.setting_page import setting_page
-
-    page = setting_page(result, setting)
-    if verdict is None:
-        return Finding(page=page)
-    gain = Estimate(verdict.gain, verdict.gain_low, verdict.gain_high)
-    return Finding(verdict.verdict, gain, verdict.baseline, page)
-
-
 def _tables(sweep: Sweep, ran: Ran) -> dict[str, pa.Table]:
     """Every table of the sweep by its name; none where all settings failed."""
-
     tables: dict[str, Any] = {}
     if ran.results:
         for evaluation in sweep.evaluations.values():

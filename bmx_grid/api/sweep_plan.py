@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import yaml
 
+from bmx_grid.analysis.finished import FigureOptions, figure_options
 from bmx_grid.boosts.base import Boost
 from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
 from bmx_grid.core.configure import build, build_options, check_seed, convert
@@ -53,7 +54,7 @@ class Settings(PlanOptions):
     on_error: Literal["continue", "stop"]
     analysis: bool
     questions: tuple[str, ...]
-    figures: Literal["page", "all"]
+    figures: FigureOptions
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -97,13 +98,15 @@ class Sweep:
 
         refused = [(setting.label, setting.reason) for setting in (*self.plan.left_out, *self.plan.failed)]
         of_settings = [fingerprint(setting, self.evaluations) for setting in self.plan.everything]
-        return digest([__version__, self.configuration(), self.settings.figures, of_settings, refused])
+        return digest([__version__, self.configuration(), vars(self.settings.figures), of_settings, refused])
 
 
 def plan_sweep(config: Mapping[str, Any]) -> Sweep:
     """The sweep of a configuration. Raises BmxError for mistakes, before anything runs."""
     hints = typing.get_type_hints(Settings)
-    values: dict[str, Any] = {key: convert(config[key], hint, key) for key, hint in hints.items()}
+    values: dict[str, Any] = {}
+    for key, hint in hints.items():
+        values[key] = figure_options(config[key]) if key == "figures" else convert(config[key], hint, key)
     settings = Settings(**values)
     datasets = build_options(config, "dataset", DatasetReader)
     metrics = build_options(config, "metric", Metric)

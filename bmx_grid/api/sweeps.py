@@ -13,7 +13,7 @@ from bmx_grid.api.inputs import Function, drawn, keyed, one_name, parts_of, path
 from bmx_grid.api.kinds import PANDAS, FrameKind
 from bmx_grid.api.run_results import Run, TemporaryFolder
 from bmx_grid.core.configure import convert, folder_path, groups, options
-from bmx_grid.core.errors import ConfigError, DataError, shown
+from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, shown
 from bmx_grid.core.terminal import plain_warnings
 from bmx_grid.core.wording import named, option_named
 
@@ -46,25 +46,39 @@ def run(
     quiet: bool = False,
     **keys: Any,
 ) -> Run:
-    """Run a sweep, exactly as `python -m bmx_grid +sweep=NAME KEY=VALUE …` does, and open what it wrote.
+    """Run a sweep and return its results.
 
-    >>> import bmx_grid as bmx
-    >>> small = {"metric": ["chrf"], "explainer": ["erasure"], "limit": 5, "analysis": False, "tracking": "none"}
-    >>> run = bmx.run("quickstart", quiet=True, **small)
-    >>> run.settings[["metric", "explainer", "n_used"]].drop_duplicates()
-      metric explainer  n_used
-    0   chrf   erasure       5
+    Does the same as `bmx-grid +sweep=NAME KEY=VALUE ...` and shares its cache. Keys that you leave out keep the values
+    of the sweep.
 
-    sweep: a name of configs/sweep; without one the sweep is defined by the keys. overrides: further ones as the command
-        line takes them ("grid.fixed.lime.w=0.5"). What is left out (...) is as in the sweep.
-    metric, explainer: names, objects and functions, one or several, as in `grid`; without explainers ([] or None) the
-        metrics alone. limit: segments per language pair, None for all. output_dir: the folder that is written to.
-    keys: further groups and keys at the top of the configuration, as in dataset=["wmt17"], data_dir="DIR", seed=1.
-        settings: keys with dots, as in {"explainer.lime.num_samples": 500}.
-    config_dir: a folder of options of your own, config_dir/metric/mine.yaml for metric=["mine"].
-    quiet: without the summary on standard output.
-    Raises BmxError for every mistake, before anything runs. Settings that fail do not raise: `Run.n_failed` counts
-    them, and the summary says why.
+    Args:
+        sweep: Name of a sweep in `configs/sweep`. Without a name, the keys define the sweep.
+        *overrides: Further overrides in command-line syntax, such as `"grid.fixed.lime.w=0.5"`.
+        metric: Name, object or function, a list, or a dictionary by name, as in `grid`.
+        explainer: Name or object, a list, or a dictionary by name. `[]` or `None` runs the metrics
+            without explainers.
+        limit: Number of sources per language pair; `None` for all.
+        output_dir: Folder for the results.
+        settings: Dictionary of keys that contain dots, such as `{"explainer.lime.num_samples": 500}`.
+        config_dir: Folder with options of your own: `config_dir/metric/mine.yaml` provides `metric=["mine"]`.
+        quiet: If true, print no summary.
+        **keys: Further groups and top-level keys, such as `dataset=["wmt17"]`, `data_dir="DIR"`, `seed=1`.
+
+    Returns:
+        Run: The finished sweep. `Run.settings` has one row per data set, language pair, metric and explainer.
+            `Run.n_failed` counts failed settings; they do not raise an error if another setting succeeds.
+
+    Raises:
+        ConfigError: An argument, key or name is invalid.
+        DataError: No setting could run. The message lists the reasons.
+
+    Example:
+        >>> import bmx_grid as bmx
+        >>> small = {"metric": ["chrf"], "explainer": ["erasure"], "limit": 5, "analysis": False, "tracking": "none"}
+        >>> run = bmx.run("quickstart", quiet=True, **small)
+        >>> run.settings[["metric", "explainer", "n_used"]].drop_duplicates()
+          metric explainer  n_used
+        0   chrf   erasure       5
     """
     for override in overrides:
         if not isinstance(override, str):
@@ -165,14 +179,32 @@ def _override(group: str, chosen: Any) -> str:
 def analyse(
     runs: Sequence[Run | str | Path], *, correlation: Kind | None = None, resamples: int = 1000, seed: int = 0
 ) -> pd.DataFrame:
-    """Finished sweeps in comparison: per setting and point the gains of both, and their difference.
+    """Compare the gains of finished sweeps.
 
-    >>> import bmx_grid as bmx
-    >>> bmx.analyse(["outputs/one", "outputs/other"])  # doctest: +SKIP
+    Args:
+        runs: Two or more sweeps, each a `Run` or an output folder.
+        correlation: `"pearson"`, `"spearman"` or `"kendall"`. Default: the correlation of the sweeps.
+        resamples: Number of bootstrap resamples of clusters.
+        seed: Seed of the resampling.
 
-    runs: two or more, each a `Run` or an output folder. correlation: None for that of the sweeps, which must be one;
-    the column of this name says which. Columns low and high: the 95 % interval of the difference, on
-    the segments of both, by a bootstrap of clusters. Raises as `analysis.side_by_side.side_by_side`.
+    Returns:
+        DataFrame: One row per setting and point that two sweeps share. `difference` is the gain of b minus the gain of
+            a on the segments that both rated and scored; `low` and `high` are its 95 % interval.
+
+    Raises:
+        ConfigError: Fewer than two sweeps, the same sweep twice, or sweeps with different correlations.
+        DataMissingError: A folder does not exist, or has no `scores.parquet`.
+        DataError: A segment has different human scores in two sweeps, or no setting is in two sweeps.
+
+    Example:
+        >>> import bmx_grid as bmx
+        >>> small = {"metric": ["chrf"], "explainer": "erasure", "evaluation": ["grid"], "limit": 5, "analysis": False}
+        >>> small |= {"tracking": "none", "quiet": True}
+        >>> cased = bmx.run("quickstart", output_dir="cased", **small)
+        >>> lower = bmx.run("quickstart", output_dir="lower", settings={"metric.chrf.lowercase": True}, **small)
+        >>> frame = bmx.analyse([cased, lower], resamples=100)
+        >>> frame[["run_a", "run_b", "language_pair"]].drop_duplicates().head(2).to_dict("list")
+        {'run_a': ['cased', 'cased'], 'run_b': ['lower', 'lower'], 'language_pair': ['de-en', 'en-de']}
     """
     from bmx_grid.analysis.side_by_side import side_by_side
 
@@ -189,3 +221,47 @@ def analyse(
         else:
             folders.append(path("runs", finished))
     return side_by_side(folders, correlation=correlation, resamples=resamples, seed=seed)
+
+
+def runs(folder: str | Path) -> pd.DataFrame:
+    """Read the settings of all finished sweeps below a folder into one frame.
+
+    Args:
+        folder: Folder that holds output folders of sweeps, at any depth.
+
+    Returns:
+        DataFrame: One row per setting with a grid: `sweep`, the output folder relative to `folder`, and the columns of
+            `Run.settings`. Results in a folder `previous` do not count.
+
+    Raises:
+        DataMissingError: The folder does not exist, or no sweep below it has settings.
+        DataError: A table is damaged.
+
+    Example:
+        >>> import bmx_grid as bmx
+        >>> small = {"explainer": "erasure", "evaluation": ["grid"], "limit": 5, "analysis": False, "tracking": "none"}
+        >>> for metric in ("chrf", "sentence_bleu"):
+        ...     run = bmx.run("quickstart", metric=metric, output_dir=f"outputs/both/{metric}", quiet=True, **small)
+        >>> bmx.runs("outputs/both")["sweep"].unique().tolist()
+        ['chrf', 'sentence_bleu']
+    """
+    import pandas as pd
+
+    from bmx_grid.sweep.folder import CONFIG, PREVIOUS
+
+    place = path("folder", folder)
+    if not place.is_dir():
+        raise DataMissingError(f"there is no folder {place}; give a folder that holds output folders of sweeps.")
+    frames = []
+    for config in sorted(place.rglob(CONFIG)):
+        output = config.parent
+        relative = output.relative_to(place)
+        finished = Run(output)
+        if PREVIOUS not in relative.parts and "settings" in finished.names:
+            settings = finished.table("settings")
+            settings.insert(0, "sweep", relative.as_posix())
+            frames.append(settings)
+    if not frames:
+        raise DataMissingError(f"{place}: no sweep below it has a table of settings; give another folder.")
+    together: pd.DataFrame = pd.concat(frames, ignore_index=True)
+    return together

@@ -125,13 +125,16 @@ def _rendered(requests: Sequence[Request]) -> Iterator[list[Item]]:
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """One explained item: its base score and, by role, one attribution for each word of every text that was read.
+    """An explained segment: its base score, and one attribution per word of every text that was read.
 
-    attributions: float64[words] by role of the sides that are explained; NaN for all words of an item that the
-        explainer cannot explain, and no roles at all where there is no explainer.
-    n_texts: how many texts the metric was asked to score for it, repeats included.
-    statistics: float64[k] of the metric (`Metric.statistics`), of which the score of a system is made; None for a
-        metric whose system score is the mean.
+    Attributes:
+        key: Identity of the explanation in the cache.
+        base_score: Score of the unperturbed texts by the unboosted metric.
+        item: The texts of the segment by role.
+        attributions: float64[words] by role of the explained sides. NaN for all words of a segment that the explainer
+            cannot explain; no roles without an explainer.
+        n_texts: Number of texts that the metric scored for the explanation, repeats included.
+        statistics: float64[k], statistics of the metric for corpus scores; None for a metric that averages scores.
     """
 
     key: str

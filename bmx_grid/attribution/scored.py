@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,23 +10,34 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bmx_grid.attribution.explain import Explanation
+from bmx_grid.core.pages import Side, texts_in_notebook
 from bmx_grid.core.ragged import Floats
-from bmx_grid.core.wording import counted, visible
+from bmx_grid.core.wording import counted
 from bmx_grid.words.segmentation import split_words
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MOST_SHOWN = 5  # segments that a notebook shows
-COLOUR_LEGEND = "Blue: raises the score; orange, wavy line: lowers it."
 
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """N scored segments: float64[N] scores and base scores, and the explanations between them.
+    """Scores of N segments with their explanations.
 
-    Where nothing is boosted the scores are the base scores; without an explainer there are no explanations.
-    unboosted: rows that have no word on a side that the boost of a recipe reads, and keep the base score.
+    Attributes:
+        scores: float64[N], boosted scores; equal to `base` without a boost.
+        base: float64[N], scores of the unboosted metric.
+        explanations: N explanations with the attributions of each word, or none without an explainer.
+        unboosted: Rows that keep the base score because a side that the recipe reads has no words.
+
+    Example:
+        >>> import bmx_grid as bmx
+        >>> scored = bmx.load("chrf", "erasure", p=1, w=0.5).explain(["a cat sat"], references=["the cat sat"])
+        >>> scored
+        Scored(1 segment, explained)
+        >>> scored.base.round(3), scored.scores.shape
+        (array([0.536]), (1,))
     """
 
     scores: Floats
@@ -40,9 +50,20 @@ class Scored:
         return f"Scored({counted(len(self.scores), 'segment')}{explained})"
 
     def to_frame(self) -> pd.DataFrame:
-        """A row per word: row (of the texts, from 0), score, base, side, position (from 0), word, attribution.
+        """Convert scores and attributions to a DataFrame.
 
-        Without explanations a row per segment: row, score, base.
+        Returns:
+            DataFrame: One row per word: `row` of the texts (from 0), `score`, `base`, `side`, `position` (from 0),
+                `word`, `attribution`. Without explanations one row per segment: `row`, `score`, `base`.
+
+        Example:
+            >>> import bmx_grid as bmx
+            >>> scored = bmx.load("chrf", "erasure").explain(["a cat sat"], references=["the cat sat"])
+            >>> scored.to_frame()[["side", "word", "attribution"]].tail(3).round(3)
+                     side word  attribution
+            3  hypothesis    a       -0.022
+            4  hypothesis  cat        0.297
+            5  hypothesis  sat        0.297
         """
         import pandas as pd
 
@@ -62,32 +83,14 @@ class Scored:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the first segments with their scores and coloured words."""
-        shown = []
+        segments = []
         for row, (score, base) in enumerate(itertools.islice(zip(self.scores, self.base, strict=True), MOST_SHOWN)):
-            boosted = "" if score == base else f", metric alone {base:.4f}"
-            shown.append(f"<p><small>row {row}: {score:.4f}{boosted}</small></p>")
-            if not self.explanations:
-                continue
-            explanation = self.explanations[row]
-            for side, values in explanation.attributions.items():
-                words = coloured_words(split_words(explanation.item.text(side)), values)
-                shown.append(f"<p dir='auto'><small>{side}</small> {words}</p>")
-        legend = f"<p>{COLOUR_LEGEND}</p>" if self.explanations else ""
-        heading = f"<p>{html.escape(repr(self))}</p>"
-        return "".join([heading, legend, *shown])
-
-
-def coloured_words(words: Sequence[str], attributions: Floats) -> str:
-    """The words of a text in HTML: blue for those above 0, orange and a wavy line below; deeper for larger ones."""
-    sizes = np.abs(attributions)
-    largest = float(np.nanmax(sizes, initial=0.0)) or 1.0
-    spans = []
-    for word, value in zip(words, attributions, strict=True):
-        colour, line = ("0,114,178", "solid") if value > 0 else ("213,94,0", "wavy")
-        style = ""
-        # Neither 0 nor NaN.
-        if abs(value) > 0:
-            share = abs(value) / largest / 2
-            style = f"background:rgba({colour},{share:.2f});text-decoration:underline {line}"
-        spans.append(f"<span style='{style}' title='{value:+.4g}'>{html.escape(visible(word))}</span>")
-    return " ".join(spans)
+            baseline = "" if score == base else f", baseline {base:.4f}"
+            sides: list[Side] = []
+            if self.explanations:
+                explanation = self.explanations[row]
+                for side, values in explanation.attributions.items():
+                    words = split_words(explanation.item.text(side))
+                    sides.append((side, words, values, [False] * len(words)))
+            segments.append((f"row {row}: {score:.4f}{baseline}", sides))
+        return texts_in_notebook(f"{self!r}.", segments)

@@ -42,11 +42,27 @@ Report = Callable[[int], None]
 
 @dataclass(frozen=True)
 class Scorer:
-    """Scores texts with a metric, boosted or not. Build it with `bmx_grid.load`.
+    """A metric that scores and explains texts, optionally boosted.
 
-    metric: what is explained, where there is an explainer. seed: of the explainer's draws. max_texts: the most texts
-    for one segment. boost: what is applied to scores and attributions: by p and w, or a recipe; None for no boost.
-    Raises ConfigError for a negative seed or a max_texts below 1.
+    Build it with `load`.
+
+    Attributes:
+        metric: The metric.
+        explainer: The explainer, or None.
+        seed: Seed of the random draws of the explainer.
+        max_texts: Highest number of texts scored for one segment.
+        boost: Boost of the scores: at a point (p, w), or a recipe; None for the unboosted metric.
+
+    Raises:
+        ConfigError: `seed` is negative, or `max_texts` is below 1.
+
+    Example:
+        >>> import bmx_grid as bmx
+        >>> scorer = bmx.load("chrf", explainer=None)
+        >>> scorer.signature.split("|")[0]
+        'chrF2'
+        >>> scorer.score(["a cat sat", "he went home"], references=["the cat sat", "he went home"]).round(3)
+        array([0.536, 1.   ])
     """
 
     metric: Metric
@@ -62,22 +78,22 @@ class Scorer:
 
     @property
     def reads(self) -> tuple[Role, ...]:
-        """The roles that `score` takes texts of, such as ("reference", "hypothesis")."""
+        """Roles of the texts that `score` reads, such as `("reference", "hypothesis")`."""
         return self.metric.reads
 
     @property
     def recipe(self) -> Recipe | None:
-        """The recipe that is applied, if one is."""
+        """The recipe, or None without one."""
         return self.boost if isinstance(self.boost, Recipe) else None
 
     @property
     def unexplained(self) -> Scorer:
-        """One with the same scores, without attributions beside those that are not boosted."""
+        """A scorer with the same scores, explained only if the boost requires it."""
         return Scorer(self.metric) if self.boost is None else self
 
     @property
     def signature(self) -> str:
-        """The settings behind a score, in one line that travels with every number."""
+        """Settings behind a score, in one line. Report it with every score."""
         recipe = self.recipe
         if recipe is not None:
             return f"{recipe.signature}|name:{recipe.name}|seed:{drawn_with(self.explainer, self.seed)}"
@@ -86,20 +102,35 @@ class Scorer:
 
     @property
     def explanation_signature(self) -> str | None:
-        """The settings behind attributions that are shown beside scores of the metric alone; else None."""
+        """Settings behind the attributions of an unboosted metric, or None."""
         if self.explainer is None or self.boost is not None:
             return None
         return f"{self.explainer.signature}|seed:{drawn_with(self.explainer, self.seed)}"
 
     @property
     def has_statistics(self) -> bool:
-        """Whether the score of a system is made of statistics of its segments; else it is the mean of their scores."""
+        """True if `corpus_score` sums statistics; false if it averages scores."""
         return self.boost is None and self.metric.has_statistics
 
     def torch_metric(self, **options: Any) -> Any:
-        """This scorer as a metric of torchmetrics: `update(hypotheses, references)` of each batch, then `compute()`.
+        """Wrap this scorer as a metric of torchmetrics.
 
-        options: of `torchmetrics.Metric`. Raises UnavailableError where torchmetrics is not installed.
+        Args:
+            **options: Options of `torchmetrics.Metric`.
+
+        Returns:
+            torchmetrics.Metric: Call `update(hypotheses, references)` for each batch, then `compute()` for the corpus
+                score.
+
+        Raises:
+            UnavailableError: torchmetrics is not installed.
+
+        Example:
+            >>> import bmx_grid as bmx
+            >>> metric = bmx.load("chrf", explainer=None).torch_metric()
+            >>> metric.update(["a cat sat"], ["the cat sat"])
+            >>> round(float(metric.compute()), 3)
+            0.536
         """
         try:
             from bmx_grid.attribution.torch_metric import SystemScore
@@ -114,7 +145,26 @@ class Scorer:
         references: Texts | None = None,
         sources: Texts | None = None,
     ) -> Floats:
-        """`score`."""
+        """Score segments, as `score` does.
+
+        Args:
+            hypotheses: N texts.
+            *further: Lists in the order of release 0.2; deprecated. Use `references` and `sources`.
+            references: N texts, if the metric reads references. With `references="all"`, a text may be a list of texts.
+            sources: N texts, if the metric reads sources.
+
+        Returns:
+            float64[N]: Scores.
+
+        Raises:
+            DataError: A list is missing or not read by the metric, or the lists differ in length.
+
+        Example:
+            >>> import bmx_grid as bmx
+            >>> scorer = bmx.load("chrf", explainer=None)
+            >>> scorer(["a cat sat"], references=["the cat sat"]).round(3)
+            array([0.536])
+        """
         return self.score(hypotheses, *further, references=references, sources=sources)
 
     def items(
@@ -124,7 +174,26 @@ class Scorer:
         references: Texts | None = None,
         sources: Texts | None = None,
     ) -> list[Item]:
-        """The segments as the metric reads them. Raises as `score` does."""
+        """Build the items that the metric scores, one per segment.
+
+        Args:
+            hypotheses: N texts.
+            *further: Lists in the order of release 0.2; deprecated. Use `references` and `sources`.
+            references: N texts, if the metric reads references. With `references="all"`, a text may be a list of texts.
+            sources: N texts, if the metric reads sources.
+
+        Returns:
+            list[Item]: The texts of each segment by role.
+
+        Raises:
+            DataError: A list is missing or not read by the metric, or the lists differ in length.
+
+        Example:
+            >>> import bmx_grid as bmx
+            >>> [item] = bmx.load("chrf", explainer=None).items(["a cat sat"], references=["the cat sat"])
+            >>> item.hypothesis
+            'a cat sat'
+        """
         texts: dict[Role, Texts | None] = {"hypothesis": hypotheses, "reference": references, "source": sources}
         if further:
             is_named = references is not None or sources is not None
@@ -139,18 +208,29 @@ class Scorer:
         sources: Texts | None = None,
         progress: Report | None = None,
     ) -> Floats:
-        """float64[N] scores of N segments; `metric.higher_is_better` says their direction (lower is better for TER).
-
-        A segment without words keeps the score of the metric.
+        """Score segments.
 
         Args:
-            hypotheses: a list of N texts.
-            references, sources: a list of N texts for each role that the metric reads (`reads`). A metric with
-                references="all" also takes a list of references for each segment.
-            progress: gets the number of texts of each finished part.
+            hypotheses: N texts.
+            *further: Lists in the order of release 0.2; deprecated. Use `references` and `sources`.
+            references: N texts, if the metric reads references. With `references="all"`, a text may be a list of texts.
+            sources: N texts, if the metric reads sources.
+            progress: Function that receives the number of texts of each finished part.
+
+        Returns:
+            float64[N]: Scores in the units of the metric. Higher is better unless `metric.higher_is_better` is false
+                (TER). A segment without words keeps the unboosted score.
+
         Raises:
-            DataError: a list is missing, not read, or differs in length; lists by position are not those that it reads.
-            ExplainError: the explainer cannot explain a segment.
+            ConfigError: `progress` is not a function.
+            DataError: A list is missing or not read by the metric, or the lists differ in length.
+            ExplainError: The boost needs attributions, and the explainer cannot explain a segment.
+
+        Example:
+            >>> import bmx_grid as bmx
+            >>> scorer = bmx.load("chrf", explainer=None)
+            >>> scorer.score(["a cat sat", "he went home"], references=["the cat sat", "he went home"]).round(3)
+            array([0.536, 1.   ])
         """
         explained = self.unexplained.explain(
             hypotheses, *further, references=references, sources=sources, progress=progress
@@ -164,10 +244,27 @@ class Scorer:
         references: Texts | None = None,
         sources: Texts | None = None,
     ) -> float:
-        """The score of a system's N segments together: of BLEU, chrF and TER sacreBLEU's corpus score, divided by 100.
+        """Score N segments of one system together.
 
-        Of a metric without statistics, and of a boosted one, the mean of the segments. NaN without segments.
-        Takes texts as `score` does, and raises the same.
+        Args:
+            hypotheses: N texts.
+            *further: Lists in the order of release 0.2; deprecated. Use `references` and `sources`.
+            references: N texts, if the metric reads references. With `references="all"`, a text may be a list of texts.
+            sources: N texts, if the metric reads sources.
+
+        Returns:
+            float: For unboosted BLEU, chrF and TER: sacreBLEU's corpus score divided by 100. For other metrics and
+                boosts: the mean of the segment scores. NaN without segments.
+
+        Raises:
+            DataError: A list is missing or not read by the metric, or the lists differ in length.
+            ExplainError: The boost needs attributions, and the explainer cannot explain a segment.
+
+        Example:
+            >>> import bmx_grid as bmx
+            >>> scorer = bmx.load("chrf", explainer=None)
+            >>> round(scorer.corpus_score(["a cat sat", "home"], references=["the cat sat", "he went home"]), 3)
+            0.376
         """
         rows = self.statistics(hypotheses, *further, references=references, sources=sources)
         return self.combine(rows.sum(axis=0)) if len(rows) else math.nan
@@ -179,14 +276,50 @@ class Scorer:
         references: Texts | None = None,
         sources: Texts | None = None,
     ) -> Floats:
-        """float64[N, k] rows, whose sum `combine` makes the score of a system: counts, or the score and a 1."""
+        """Compute sufficient statistics per segment, for corpus scores and resampling.
+
+        Args:
+            hypotheses: N texts.
+            *further: Lists in the order of release 0.2; deprecated. Use `references` and `sources`.
+            references: N texts, if the metric reads references. With `references="all"`, a text may be a list of texts.
+            sources: N texts, if the metric reads sources.
+
+        Returns:
+            float64[N, k]: One row per segment. `combine` turns a sum of rows into a corpus score. Metrics without
+                statistics have the columns score and 1.
+
+        Raises:
+            DataError: A list is missing or not read by the metric, or the lists differ in length.
+            ExplainError: The boost needs attributions, and the explainer cannot explain a segment.
+
+        Example:
+            >>> import bmx_grid as bmx
+            >>> scorer = bmx.load("chrf", explainer=None)
+            >>> rows = scorer.statistics(["a cat sat", "home"], references=["the cat sat", "he went home"])
+            >>> round(scorer.combine(rows.sum(axis=0)), 3)
+            0.376
+        """
         if self.has_statistics:
             items = self.items(hypotheses, *further, references=references, sources=sources)
             return statistics_of(self.metric, items)
         return by_mean(self.score(hypotheses, *further, references=references, sources=sources))
 
     def combine(self, sums: Floats) -> float:
-        """The score of a system from float64[k], the sum of the rows of `statistics`."""
+        """Compute a corpus score from summed statistics.
+
+        Args:
+            sums: float64[k], sum of rows of `statistics`.
+
+        Returns:
+            float: The score of the corpus, as `corpus_score` returns it.
+
+        Example:
+            >>> import numpy as np
+            >>> import bmx_grid as bmx
+            >>> scorer = bmx.load("chrf", explainer="erasure", p=1, w=0.5)
+            >>> round(scorer.combine(np.array([1.2, 3.0])), 3)  # boosted: the mean of 3 scores with sum 1.2
+            0.4
+        """
         if self.has_statistics:
             return float(combined(self.metric, sums))
         return float(mean(sums))
@@ -198,9 +331,25 @@ class Scorer:
         references: Texts | None = None,
         sources: Texts | None = None,
     ) -> int:
-        """The most texts that `explain` asks the metric for, as `score` does where it boosts.
+        """Count the texts that `explain` would score, without scoring them.
 
-        Raises as `explain` does, and scores nothing.
+        Args:
+            hypotheses: N texts.
+            *further: Lists in the order of release 0.2; deprecated. Use `references` and `sources`.
+            references: N texts, if the metric reads references. With `references="all"`, a text may be a list of texts.
+            sources: N texts, if the metric reads sources.
+
+        Returns:
+            int: Upper limit of the number of texts, perturbed ones included.
+
+        Raises:
+            DataError: A list is missing or not read by the metric, or the lists differ in length.
+            ExplainError: The explainer cannot explain a segment.
+
+        Example:
+            >>> import bmx_grid as bmx
+            >>> bmx.load("chrf", "erasure").count_texts(["a cat sat"], references=["the cat sat"])
+            9
         """
         items = self.items(hypotheses, *further, references=references, sources=sources)
         return sum(self._sizes(items).values())
@@ -213,7 +362,29 @@ class Scorer:
         sources: Texts | None = None,
         progress: Report | None = None,
     ) -> Scored:
-        """`score`, with base scores and attributions; `progress` gets the number of texts of each finished part."""
+        """Score segments and explain the scores by word attributions.
+
+        Args:
+            hypotheses: N texts.
+            *further: Lists in the order of release 0.2; deprecated. Use `references` and `sources`.
+            references: N texts, if the metric reads references. With `references="all"`, a text may be a list of texts.
+            sources: N texts, if the metric reads sources.
+            progress: Function that receives the number of texts of each finished part.
+
+        Returns:
+            Scored: Scores, base scores, and N explanations with the attributions of each word.
+
+        Raises:
+            ConfigError: `progress` is not a function.
+            DataError: A list is missing or not read by the metric, or the lists differ in length.
+            ExplainError: The explainer cannot explain a segment.
+
+        Example:
+            >>> import bmx_grid as bmx
+            >>> scored = bmx.load("chrf", "erasure").explain(["a cat sat"], references=["the cat sat"])
+            >>> scored.explanations[0].attributions["hypothesis"].round(3)
+            array([-0.022,  0.297,  0.297])
+        """
         if progress is not None and not callable(progress):
             raise ConfigError(f"progress: expected a function of a number of texts, got {shown(progress, 60)}.")
         items = self.items(hypotheses, *further, references=references, sources=sources)

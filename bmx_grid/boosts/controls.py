@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,12 +12,11 @@ import numpy as np
 from bmx_grid.boosts.base import Fitted, Part
 from bmx_grid.boosts.feature_mix import within_sds
 from bmx_grid.boosts.learned import Linear
-from bmx_grid.core.ragged import Floats
-from bmx_grid.measures.correlation import Kind, beats, correlate, first_within_rounding
+from bmx_grid.core.ragged import Floats, Ints
+from bmx_grid.measures.averages import BestAverages, best_averages
+from bmx_grid.measures.correlation import Kind, beats, correlate
 from bmx_grid.measures.nuisance import CurveTerms, fit_term
 from bmx_grid.measures.resampling import codes, number_of
-
-MOST_METRICS = 3  # metrics in an average
 
 
 def fit_length(roles: Sequence[str], kind: Kind, parts: Sequence[Part]) -> Linear:
@@ -70,39 +69,83 @@ def fit_curve(kind: Kind, parts: Sequence[Part]) -> Fitted:
     return OnCurve(curve, own, weights)
 
 
-def fit_average(metrics: tuple[str, ...], kind: Kind, parts: Sequence[Part]) -> Linear:
+@dataclass(frozen=True, eq=False)
+class _Averages:
+    """The best averages of m metrics on some parts. means, sds: float64[m]; varying: int64, the metrics that vary."""
+
+    means: Floats
+    sds: Floats
+    varying: Ints
+    best: BestAverages
+
+
+KnownAverages = dict[str, Any]  # what was found before, by a digest of all that it rests on
+
+
+def fit_average(
+    metrics: tuple[str, ...],
+    kind: Kind,
+    parts: Sequence[Part],
+    own: str = "",
+    known: KnownAverages | None = None,
+) -> Linear:
     """The mean of the z scores of at most three of the metrics at hand, the best of all subsets.
 
     metrics: the names of the others; their scores are the features, higher is better. The metric of the base is one
     of those to choose from, and need not be chosen; alone it is "no boost". Of equal subsets the first counts, smaller
     ones before larger ones, in the order of the names with the own one first.
+    own: the name of the metric of the base. known: is read and filled, so that metrics which choose among each other
+    on the same segments find the best averages once.
     """
     deciding = [part for part in parts if part.decides]
     alone = Linear.alone(metrics)
     if not deciding or not metrics:
         return alone
-    # By part, a column per metric, that of the base first.
-    scores = [np.column_stack([part.base, part.features]) for part in deciding]
-    means = np.mean([columns.mean(axis=0) for columns in scores], axis=0)
-    sds = within_sds(scores)
-    subsets = _subsets(sds)
-    if not (sds[0] > 0 and subsets):
+    # In the same order, whichever metric chooses.
+    order = np.argsort([own, *metrics], kind="stable")
+    tables = [np.column_stack([part.base, part.features])[:, order] for part in deciding]
+    averages = _averages(kind, tables, [part.human for part in deciding], {} if known is None else known)
+    # By number of a metric, that of the base first.
+    means = averages.means[np.argsort(order)]
+    sds = averages.sds[np.argsort(order)]
+    if not sds[0] > 0:
         return alone
-    gains = np.zeros(len(subsets))
-    for part, columns in zip(deciding, scores, strict=True):
+    baseline = np.mean([correlate(kind, part.base, part.human) for part in deciding])
+    for places, correlations in zip(averages.best.members, averages.best.correlations, strict=True):
+        numbers = np.sort(order[averages.varying[places]], axis=1)
+        # The metric of the base alone is "no boost".
+        others = (numbers != 0).any(axis=1)
+        if not others.any():
+            continue
+        in_order = np.lexsort(numbers[others].T[::-1])
+        chosen = numbers[others][in_order[0]].tolist()
+        if beats(correlations[others][in_order[0]] - baseline):
+            return _on_scale_of_base(metrics, chosen, means, sds)
+        break
+    return alone
+
+
+def _averages(kind: Kind, tables: Sequence[Floats], human: Sequence[Floats], known: KnownAverages) -> _Averages:
+    """The best averages of the columns of float64[n, m] tables, one per part."""
+    content = hashlib.sha256(kind.encode())
+    for values in (*tables, *human):
+        content.update(str(values.shape).encode())
+        content.update(np.ascontiguousarray(values).data)
+    key = content.hexdigest()
+    if key not in known:
+        means = np.mean([table.mean(axis=0) for table in tables], axis=0)
+        sds = within_sds(tables)
         # A metric that is constant in all parts is in no subset.
-        standard = np.divide(columns - means, sds, out=np.zeros_like(columns), where=sds > 0)
-        for number, subset in enumerate(subsets):
-            average = standard[:, list(subset)].mean(axis=1)
-            gains[number] += correlate(kind, average, part.human)
-        gains -= correlate(kind, part.base, part.human)
-    gains /= len(deciding)
-    best = int(first_within_rounding(gains[None, :, None])[0])
-    if best < 0 or not beats(gains[best]):
-        return alone
-    chosen = subsets[best]
+        varying = np.flatnonzero(sds > 0)
+        standard = [(table[:, varying] - means[varying]) / sds[varying] for table in tables]
+        known[key] = _Averages(means, sds, varying, best_averages(kind, standard, human))
+    averages: _Averages = known[key]
+    return averages
+
+
+def _on_scale_of_base(metrics: tuple[str, ...], chosen: Sequence[int], means: Floats, sds: Floats) -> Linear:
+    """The average of the chosen metrics, by number; the standard deviation of the base takes the place of their own."""
     own = 1 / len(chosen) if 0 in chosen else 0.0
-    # On the scale of the base: its standard deviation takes the place of each metric's own.
     share = float(sds[0]) / len(chosen)
     weights = tuple(share if metric in chosen else 0.0 for metric in range(1, len(sds)))
     feature_sds = np.where(sds > 0, sds, 1.0)[1:]
@@ -114,13 +157,3 @@ def fit_average(metrics: tuple[str, ...], kind: Kind, parts: Sequence[Part]) -> 
         means=tuple(means[1:].tolist()),
         sds=tuple(feature_sds.tolist()),
     )
-
-
-def _subsets(sds: Floats) -> list[tuple[int, ...]]:
-    """Sets of at most three metrics that vary, smaller ones first, but for the one of the base alone."""
-    varying = np.flatnonzero(sds > 0).tolist()
-    subsets: list[tuple[int, ...]] = []
-    for size in range(1, MOST_METRICS + 1):
-        subsets += itertools.combinations(varying, size)
-    # The metric of the base alone is "no boost".
-    return [subset for subset in subsets if subset != (0,)]

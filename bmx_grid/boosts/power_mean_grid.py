@@ -96,7 +96,7 @@ class PowerMeanGrid(Boost):
         """float64[N, P] means. Raises DataError for attributions too large to be shifted, or not positive unshifted."""
         if self.shift == "none":
             return power_means(self.side, truth, hypothesis, np.array(self.spec.p))
-        return segment_means(self.spec, truth, hypothesis).means
+        return segment_means(self.spec, truth, hypothesis)
 
     def fit(self, kind: Kind, parts: Sequence[Part]) -> AtPoint:
         w, column = best_mixture(kind, parts, self.w)

@@ -15,10 +15,12 @@ output_dir or format says so.
                         figures/
   figures=all           below output_dir also the figures of the BMX paper, and
                         one of each setting; page, the default: report.html's
+  figures.format=[svg,png,pdf]
+                        their formats; by default svg
   select.from=PATH      give gains at the median best points of another table,
                         which shares no setting with this one
   fixed.EXPLAINER.w=W   give gains of an explainer at this point (the nearest of
-  fixed.EXPLAINER.p=P   the grid) in place of the sweep's own; both are needed
+  fixed.EXPLAINER.p=P   the grid), not the published one; both are needed
   correlation=KIND      of several sweeps: pearson, spearman or kendall, where
                         they do not have the same
   questions=[MODULE]    further questions: modules with `compute` and `tables`,
@@ -43,7 +45,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bmx_grid.analysis.base import Table
-from bmx_grid.analysis.finished import facts_of, load_results, read_config
+from bmx_grid.analysis.finished import FigureOptions, facts_of, figure_options, load_results, read_config
 from bmx_grid.analysis.load import load_table
 from bmx_grid.analysis.questions import Analysis, answerable, load_questions, signature
 from bmx_grid.api.compose import parse_one
@@ -58,10 +60,10 @@ from bmx_grid.report.table import FORMATS, as_text, sentences, table_file, termi
 from bmx_grid.sweep.folder import CONFIG, TABLES, OutputFolder
 
 Format = Literal["latex", "markdown", "csv", "text", "json"]
-Figures = Literal["page", "all"]
 Values = dict[str, str]  # KEY -> VALUE
+OF_FIGURES = ("figures", "figures.format")
 OF_SEVERAL = ("format", "output_dir", "correlation")
-KEYS = (*OF_SEVERAL, "figures", "select.from", "fixed.EXPLAINER.w", "fixed.EXPLAINER.p", "questions")
+KEYS = (*OF_SEVERAL, *OF_FIGURES, "select.from", "fixed.EXPLAINER.w", "fixed.EXPLAINER.p", "questions")
 
 
 def _split(arguments: Sequence[str]) -> tuple[list[Path], Values]:
@@ -105,10 +107,18 @@ def _fixed(values: Values, known: Sequence[str]) -> dict[str, Point]:
     return fixed
 
 
-def _modules(text: str) -> list[str]:
-    """The modules in a value of `questions`: a list as in a sweep, [A,B], or names with commas between them."""
+def _figures(values: Values) -> FigureOptions:
+    """Which figures are written, and how. Raises ConfigError naming the key."""
+    options: dict[str, Any] = {"which": values.get("figures", "page")}
+    if "figures.format" in values:
+        options["format"] = _listed("figures.format", values["figures.format"])
+    return figure_options(options)
+
+
+def _listed(key: str, text: str) -> list[str]:
+    """The names in a value: a list as in a sweep, [A,B], or names with commas between them."""
     if text.startswith("["):
-        return list(convert(parse_one(f"questions={text}").value(), tuple[str, ...], "questions"))
+        return list(convert(parse_one(f"{key}={text}").value(), tuple[str, ...], key))
     return list(filter(None, text.split(",")))
 
 
@@ -145,10 +155,10 @@ def _analyse(path: Path, values: Values, form: Format | None, folder: Path | Non
     """Analyse one sweep, or one table of correlations."""
     if "correlation" in values:
         raise ConfigError("correlation: a finished sweep has its own; give a second sweep to compare both in another.")
-    figures = convert(values.get("figures", "page"), Figures, "figures")
-    if "figures" in values and (folder is None or form is not None):
+    figures = _figures(values)
+    if not values.keys().isdisjoint(OF_FIGURES) and (folder is None or form is not None):
         raise ConfigError("figures are written below output_dir, beside report.html: give output_dir=DIR, no format.")
-    modules = _modules(values.get("questions", ""))
+    modules = _listed("questions", values.get("questions", ""))
     load_questions(modules)  # imported before anything is read
     results = load_results(path)
     fixed = _fixed(values, results.table.factor_levels("explainer"))
@@ -169,7 +179,7 @@ def _analyse(path: Path, values: Values, form: Format | None, folder: Path | Non
         claim = OutputFolder(folder).claim
         facts = facts_of(read_config(path / CONFIG)) if (path / CONFIG).is_file() else []
         with working("figures and report"):
-            files = write_analysis(analysis, folder, claim, facts=facts, every_figure=figures == "all")
+            files = write_analysis(analysis, folder, claim, facts=facts, figures=figures)
         places = set()
         for file in files:
             # Of figures their folder, not every one.
@@ -222,9 +232,7 @@ def _give(form: Format | None, folder: Path | None, tables: Sequence[Table], ana
         OutputFolder(folder).claim(table_file(table, place, ending) for table in tables)
         _say_written([write_table(table, place, ending) for table in tables])
     else:
-        write = FORMATS[form or "text"]
-        if form in (None, "text"):
-            write = partial(as_text, width=terminal_width())
+        write = partial(as_text, width=terminal_width()) if form is None else FORMATS[form]
         # Tables of data are too long to read.
         shown = [table for table in tables if form == "csv" or not table.data]
         print("\n".join(map(write, shown)), end="")

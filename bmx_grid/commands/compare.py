@@ -43,6 +43,7 @@ from bmx_grid.measures.correlation import COEFFICIENTS
 from bmx_grid.measures.correlations_of_resamples import Unit
 from bmx_grid.measures.paired_tests import Alternative
 from bmx_grid.measures.resampling import CONFIDENCE
+from bmx_grid.report.answer import coloured
 from bmx_grid.report.table import fitted, terminal_width
 
 
@@ -115,7 +116,7 @@ def _printed(parsed: Namespace) -> str:
             parts.append(f"{label}: {visible(listed)}")
     columns_read = "; ".join(parts)
     head = fitted(f"{visible(parsed.table)}: {counted(len(table), 'row')}; {columns_read}")
-    return f"{head}\n\n{compared.summary(terminal_width())}"
+    return f"{head}\n\n{coloured(compared.summary(terminal_width()))}"
 
 
 if __name__ == "__main__":

@@ -329,7 +329,7 @@ OmegaConf.register_new_resolver("bmx.one_folder", _one_folder, replace=True)
 
 @hydra.main(config_path=str(CONFIGS), config_name="config", version_base="1.3")
 def sweep(config: DictConfig) -> float:
-    """Run one sweep; what a sweeper may maximise: the largest gain, of metrics alone the largest correlation."""
+    """Run one sweep; what a sweeper may maximise: the largest gain on other data, else the largest correlation."""
     from bmx_grid.api.sweep import objective
 
     own = HydraConfig.get()

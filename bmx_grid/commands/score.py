@@ -54,7 +54,7 @@ from bmx_grid.commands.scored_text import (
     ScoredValues,
     as_json,
     human_agreement,
-    scored_lines,
+    scored_text,
     segments,
     system_kind,
     systems,
@@ -66,6 +66,7 @@ from bmx_grid.core.terminal import Progress, command, parser
 from bmx_grid.core.wording import counted, named, telling_apart
 from bmx_grid.datasets.archives import GZIP, gunzip
 from bmx_grid.datasets.lines import check_aligned, decode_lines, read_bytes
+from bmx_grid.report.table import sentences, terminal_width
 from bmx_grid.words.perturbation import ROLES, Role
 
 NONE = "none"  # in place of an explainer: no attributions
@@ -139,7 +140,7 @@ def _run(parsed: Namespace) -> str:
     Raises BmxError for every mistake that the user can fix.
     """
     if parsed.recipe == LIST:
-        return recipes_in_words()
+        return sentences(recipes_in_words().splitlines())
     names = list(dict.fromkeys(parsed.metric))
     # from here on the name of one metric
     parsed.metric = names[0] if names else None
@@ -155,7 +156,7 @@ def _run(parsed: Namespace) -> str:
     texts = _texts(parsed)
     scorer = _scorer_of_texts(parsed, settings, texts)
     values = _scored(parsed, scorer, texts, int(settings.get("seed", 0)))
-    return as_json(values) if parsed.json else scored_lines(values)
+    return as_json(values) if parsed.json else scored_text(values, _width())
 
 
 def _of_several(parsed: Namespace, names: Sequence[str], settings: ComponentSettings) -> str:
@@ -175,7 +176,12 @@ def _of_several(parsed: Namespace, names: Sequence[str], settings: ComponentSett
         values[name] = _scored(parsed, scorer, texts, int(settings.get("seed", 0)))
     if parsed.json:
         return as_json({"metrics": values})
-    return "\n\n".join(map(scored_lines, values.values()))
+    return "\n\n\n".join(scored_text(each, _width()) for each in values.values())
+
+
+def _width() -> int | None:
+    """Of a terminal; other programs get all columns in lines of any length."""
+    return terminal_width() if sys.stdout.isatty() else None
 
 
 def _settings_of(name: str, names: Sequence[str], settings: ComponentSettings) -> dict[str, Any]:

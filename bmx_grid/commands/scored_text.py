@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from bmx_grid.analysis.base import Column, Table
 from bmx_grid.attribution.boosted import BoostedMetric
 from bmx_grid.attribution.explain import Explanation
 from bmx_grid.attribution.scored import Scored
 from bmx_grid.attribution.scorer import Scorer
 from bmx_grid.core.errors import DataError
 from bmx_grid.core.ragged import Floats
-from bmx_grid.core.wording import P_VALUE, number, p_in_words, visible, with_interval
+from bmx_grid.core.wording import P_VALUE, counted, leads_in_words, number
 from bmx_grid.evaluations.base import BASE, OF_PAIR, columns_of
 from bmx_grid.evaluations.level_rows import ThresholdRow
 from bmx_grid.evaluations.stored_tables import checked_frame, read_arrow
@@ -25,12 +26,14 @@ from bmx_grid.measures.paired_tests import compare_sums
 from bmx_grid.measures.resampling import Combine
 from bmx_grid.measures.systems import by_mean, expit, mean, system_score
 from bmx_grid.metrics.base import Metric
+from bmx_grid.report.table import WIDTH, tables_as_text, wrapped
 from bmx_grid.sweep.folder import table_path
 from bmx_grid.words.perturbation import Item
 from bmx_grid.words.segmentation import split_words
 
 RESAMPLES = 1000
 LEVEL = 0.05
+LONGEST_LINE = 1_000_000  # characters, of words where there is no terminal
 ScoredValues = dict[str, Any]
 
 
@@ -167,33 +170,55 @@ def as_json(values: ScoredValues) -> str:
     return json.dumps(defined, ensure_ascii=False, indent=1)
 
 
-def scored_lines(values: ScoredValues) -> str:
-    """Lines to read; the scores of the metric alone are another column where they differ."""
-    head = [f"{key}: {values[key]}" for key in ("signature", "explainer") if key in values]
-    rows = _lines_of_systems(values) if "systems" in values else _lines_of_segments(values)
-    return "\n".join([*head, "", *rows])
+def scored_text(values: ScoredValues, width: int | None) -> str:
+    """The conclusion, the tables, the words of segments, and last the signature; width: as in `as_text`."""
+    if "systems" in values:
+        tables = list(_tables_of_systems(values))
+        conclusion = _best_system(values)
+    else:
+        tables = [_table_of_segments(values)]
+        conclusion = _mean_of_segments(values)
+    parts = [wrapped(conclusion, width or WIDTH), tables_as_text(tables, width).rstrip()]
+    words = [wrapped(line, width or LONGEST_LINE, "    ") for line in _lines_of_words(values)]
+    # Signatures are copied: no line of them is broken.
+    signatures = [f"{key}: {values[key]}" for key in ("signature", "explainer") if key in values]
+    return "\n\n".join(filter(None, [*parts, "\n".join(words), "\n".join(signatures)]))
 
 
-def _lines_of_segments(values: ScoredValues) -> Iterator[str]:
-    digits = _digits(values)
+def _mean_of_segments(values: ScoredValues) -> str:
+    form = _form(values)
     rows = values["scores"]
-    columns = ["score"]
-    if any(row["score"] != row["base"] for row in rows):
-        columns.append("base")
-    names = _cells(f"{name:>8}" for name in columns)
-    yield f"     #  {names}"
-    base = float(np.mean([row["base"] for row in rows]))
-    mean_row = {"score": values["mean"], "base": base}
-    for head, row in [*enumerate(rows, start=1), ("mean", mean_row)]:
-        scores = _cells(f"{row[name]:8.{digits}f}" for name in columns)
-        yield f"{head:>6}  {scores}"
+    sentence = f"The mean score of {counted(len(rows), 'segment')} is {number(values['mean'], form)}"
+    if _has_other_base(rows):
+        base = float(np.mean([row["base"] for row in rows]))
+        sentence += f", of the metric alone {number(base, form)}"
+    return f"{sentence}."
+
+
+def _has_other_base(rows: Sequence[ScoredValues]) -> bool:
+    """Whether the metric alone scores otherwise."""
+    return any(row["score"] != row["base"] for row in rows)
+
+
+def _table_of_segments(values: ScoredValues) -> Table:
+    """A row per segment; the scores of the metric alone are another column if they differ."""
+    form = _form(values)
+    rows = [{"#": str(place), **row} for place, row in enumerate(values["scores"], start=1)]
+    columns = [Column("#"), Column("score", form=form)]
+    if _has_other_base(rows):
+        columns.append(Column("base", form=form))
+    return Table.of("segments", "Scores of segments", rows, columns)
+
+
+def _lines_of_words(values: ScoredValues) -> Iterator[str]:
+    """A line per segment and side, with the attribution of each word."""
+    if "systems" in values:
+        return
+    form = f"+.{_digits(values) - 2}f"
+    for place, row in enumerate(values["scores"], start=1):
         for role, words in row.get("words", {}).items():
-            shown = _cells(f"{visible(word['word'])} {word['attribution']:+.{digits - 2}f}" for word in words)
-            yield f"        {role}: {shown}"
-
-
-def _cells(cells: Iterable[str]) -> str:
-    return "  ".join(cells)
+            shown = [f"{word['word']} {format(word['attribution'], form)}" for word in words]
+            yield f"{place}  {role}: {'  '.join(shown)}"
 
 
 def _digits(values: ScoredValues) -> int:
@@ -201,37 +226,74 @@ def _digits(values: ScoredValues) -> int:
     return 4 if values["scale"] > 1 else 6
 
 
-def _lines_of_systems(values: ScoredValues) -> Iterator[str]:
-    digits = _digits(values)
-    form = f".{digits}f"
+def _form(values: ScoredValues) -> str:
+    """Of scores."""
+    return f".{_digits(values)}f"
+
+
+def _best_first(values: ScoredValues) -> list[tuple[str, ScoredValues]]:
+    """The systems with their scores."""
+    sign = -1 if values["higher_is_better"] else 1
+    return sorted(values["systems"].items(), key=lambda system: sign * system[1]["score"])
+
+
+def _better_first(values: ScoredValues) -> list[ScoredValues]:
+    """The tests of systems, turned so that the better one is in front."""
+    rows = []
+    for test in values["tests"]:
+        row = {**test, "is_marked": test["p_holm"] < LEVEL}
+        if (test["difference"] < 0) is values["higher_is_better"] and test["difference"] != 0:
+            row |= {"system": test["against"], "against": test["system"], "difference": -test["difference"]}
+            row |= {"low": -test["high"], "high": -test["low"]}
+        for place, people in enumerate(test.get("people", ())):
+            row |= {f"{name}_{place}": people[name] for name in ("agree", "low", "high")}
+        rows.append(row)
+    return rows
+
+
+def _best_system(values: ScoredValues) -> str:
+    """Which system is best, and over which ones its lead is significant."""
+    (name, row), *others = _best_first(values)
+    score = number(row["score"], _form(values))
+    if not others:
+        return f"{name} scores {score}."
+    leads = [test for test in _better_first(values) if test["system"] == name]
+    in_words = leads_in_words({test["against"]: test["is_marked"] for test in leads})
+    return " ".join(filter(None, [f"{name} scores best ({score}).", in_words]))
+
+
+def _tables_of_systems(values: ScoredValues) -> Iterator[Table]:
+    """The systems, best first; every two of them; the scores of their segments, if they are wanted."""
+    form = _form(values)
+    kind = "Corpus scores" if values["system_score"] == "corpus" else "Mean scores of segments"
+    direction = "" if values["higher_is_better"] else "; lower is better"
+    rows = [{"system": name, **row} for name, row in _best_first(values)]
+    columns = [Column("system"), Column("score", "score [95 % CI]", form, ("low", "high"))]
+    yield Table.of("systems", f"{kind} of systems{direction}", rows, columns)
+    tests = _better_first(values)
+    if tests:
+        columns = [
+            Column("system"),
+            Column("against"),
+            Column("difference", "difference [95 % CI]", f"+{form}", ("low", "high")),
+            Column("p", form=P_VALUE),
+            Column("p_holm", "p (Holm)", P_VALUE, marked="is_marked"),
+        ]
+        for place, people in enumerate(values["tests"][0].get("people", ())):
+            header = f"people agree, {people['judged']}"
+            columns.append(Column(f"agree_{place}", header, ".0%", (f"low_{place}", f"high_{place}")))
+        notes = [
+            f"p: by swapping segments between the systems; p (Holm): corrected for all pairs. \u2020: below {LEVEL}."
+        ]
+        if len(columns) > 5:
+            notes.append("people agree: how often they do with a difference of this size.")
+        yield Table.of(
+            "tests", "Differences between systems, the better one minus the other", tests, columns, notes, names=2
+        )
     scores: dict[str, Sequence[float]] = values.get("scores", {})
     if scores:
-        names = _cells(map(visible, scores))
-        yield f"     #  {names}"
-        for number_of_line, row in enumerate(zip(*scores.values(), strict=True), start=1):
-            cells = _cells(f"{score:8{form}}" for score in row)
-            yield f"{number_of_line:>6}  {cells}"
-        yield ""
-    width = max(map(len, ["system", *map(visible, values["systems"])]))
-    kind = "corpus score" if values["system_score"] == "corpus" else "mean of segments"
-    direction = "" if values["higher_is_better"] else "; lower is better"
-    yield f"{'system':<{width}}  {kind}, 95 % interval{direction}"
-    for name, row_of_system in values["systems"].items():
-        yield f"{visible(name):<{width}}  {_estimate(row_of_system, 'score', form)}"
-    for test in values["tests"]:
-        yield _test_line(test, f"+{form}")
-        for people in test.get("people", ()):
-            share = _estimate(people, "agree", ".0%")
-            yield f"  people agree with a difference of this size: {share} ({visible(people['judged'])})"
-
-
-def _test_line(test: ScoredValues, form: str) -> str:
-    pair = f"{visible(test['system'])} minus {visible(test['against'])}"
-    p = f"{p_in_words(test['p'])}, for all pairs {number(test['p_holm'], P_VALUE)}"
-    end = "" if test["p_holm"] < LEVEL else ", not significant"
-    return f"{pair}: {_estimate(test, 'difference', form)}, {p}{end}"
-
-
-def _estimate(row: ScoredValues, name: str, form: str) -> str:
-    """A number of a row with its interval."""
-    return with_interval(row[name], row["low"], row["high"], form)
+        rows = []
+        for place, row in enumerate(zip(*scores.values(), strict=True), start=1):
+            rows.append({"#": str(place), **dict(zip(scores, row, strict=True))})
+        columns = [Column("#"), *(Column(name, form=form) for name in scores)]
+        yield Table.of("segments", "Scores of segments", rows, columns)

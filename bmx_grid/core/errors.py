@@ -34,7 +34,21 @@ _LIBRARIES = ("<frozen", *{sysconfig.get_path(name) for name in ("stdlib", "plat
 
 
 class BmxError(Exception):
-    """Base of every error that the user can fix. details: a traceback for the report, where there is one."""
+    """Base class of all errors that a user can fix.
+
+    The message names the thing, the value and the fix. The command line and notebooks print it without a traceback.
+
+    Attributes:
+        details: Traceback of the user's own code that failed; empty for all other errors.
+
+    Example:
+        >>> import bmx_grid as bmx
+        >>> try:
+        ...     bmx.load("chrff")
+        ... except bmx.BmxError as error:
+        ...     print(type(error).__name__)
+        ConfigError
+    """
 
     details: str = ""
 

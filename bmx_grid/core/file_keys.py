@@ -20,7 +20,7 @@ from typing import Any
 from bmx_grid.core.configure import CONFIGS, allowed_class, targets
 from bmx_grid.core.errors import ConfigError, shown
 from bmx_grid.core.identity import canonical_json
-from bmx_grid.core.secrets import ALLOWED, may_be_in_a_file
+from bmx_grid.core.secrets import ALLOWED, ALLOWED_COMMANDS, may_be_in_a_file
 from bmx_grid.core.storage import place
 
 CACHE_VARIABLE = "BMX_CACHE_DIR"
@@ -50,9 +50,12 @@ KEYS_OF_FILES: Mapping[str, frozenset[str]] = {
         case_sensitive ordered measure variant stemmed memory batch_size gpus cuda sees folds flow_dropout
         language_model language_model_revision language_model_weight source_language target_language length
         language_code direction directions augment term_weights weights scale specials repeated baseline best metric
-        metrics explainer aggregation max_texts minus_prior prompt temperature max_tokens score_from repeat concurrency
+        metrics explainer aggregation max_texts minus_prior prompt temperature max_tokens
+        max_completion_tokens score_from repeat average concurrency
         timeout retries max_requests num_samples kernel_width alpha mask backend max_evals exact_up_to gap sides delta
         no_candidate errors_are tokens sub_words probabilities seed idf idf_texts
+
+        texts higher_is_better
 
         feature side mix p w cap shift penalties boosts grid correlation fixed max_points statistic statistics draws
         resamples smallest_gain sentences top system_score tests unit error_free_human error_free_least pooled ties
@@ -62,8 +65,14 @@ KEYS_OF_FILES: Mapping[str, frozenset[str]] = {
 FOLDER_KEYS = _names("data_dir cache_dir output_dir answers log_dir")
 # Keys that the user sets, whatever the class: they say where texts, secrets and work go, and which commands run.
 KEYS_OF_USERS = _names("""
-    address base_url cluster cluster_options device_options key_variable uri repository sources
+    address base_url command extra_body cluster cluster_options device_options key_variable uri repository sources
 """)
+# Keys whose values a file may have if the user lists them, and how that is done.
+LISTED = {
+    "base_url": f"the host in the environment variable {ALLOWED} (comma-separated)",
+    "key_variable": f"the variable in the environment variable {ALLOWED} (comma-separated)",
+    "command": f"the whole command in the environment variable {ALLOWED_COMMANDS} (one per line)",
+}
 # Keys below which names are data.
 NAMES_BELOW = _names("columns files fixed gold reference weights")
 # Parts whose libraries unpickle the model that they load, which can run code.
@@ -143,10 +152,10 @@ class _Check:
         if says_nothing or (name in FOLDER_KEYS and self._is_folder(key, value)) or _is_own_value(name, value):
             return
         listed = ""
-        if name in ("base_url", "key_variable"):
+        if name in LISTED:
             if may_be_in_a_file(name, value):
                 return
-            listed = f", or list the host or variable in the environment variable {ALLOWED} (comma-separated)"
+            listed = f", or list {LISTED[name]}"
         raise ConfigError(
             f"{key}: {shown(value)} is named by a file, which could send texts and keys anywhere, or run code. If you "
             f"trust it, write it on the command line{listed}."

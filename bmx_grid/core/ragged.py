@@ -16,9 +16,18 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Ragged:
-    """N rows of different lengths, of numbers.
+    """N rows of numbers with different lengths, packed into one array.
 
-    values: float64[total]; offsets: int64[N + 1], row i is values[offsets[i]:offsets[i + 1]]. DTYPE: of the values.
+    Attributes:
+        values: float64[total], the values of all rows.
+        offsets: int64[N + 1]; row i is `values[offsets[i]:offsets[i + 1]]`.
+        DTYPE: Type of the values.
+
+    Example:
+        >>> from bmx_grid.measures import Ragged
+        >>> rows = Ragged.from_rows([[0.1, 0.3], [], [0.5]])
+        >>> len(rows), rows[0], rows.lengths
+        (3, array([0.1, 0.3]), array([2, 0, 1]))
     """
 
     DTYPE: ClassVar[type[np.generic]] = np.float64
@@ -28,7 +37,19 @@ class Ragged:
 
     @classmethod
     def from_rows(cls, rows: Iterable[ArrayLike]) -> Self:
-        """Pack rows, in order."""
+        """Pack rows, in order.
+
+        Args:
+            rows: N one-dimensional arrays or lists.
+
+        Returns:
+            Self: The packed rows.
+
+        Example:
+            >>> from bmx_grid.measures import Ragged
+            >>> Ragged.from_rows([[0.1, 0.3], [0.5]]).offsets
+            array([0, 2, 3])
+        """
         arrays: list[NDArray[Any]] = [np.asarray(row, dtype=cls.DTYPE) for row in rows]
         lengths = [len(array) for array in arrays]
         offsets = np.zeros(len(arrays) + 1, dtype=np.int64)
@@ -39,7 +60,20 @@ class Ragged:
 
     @classmethod
     def of(cls, rows: Any) -> Self:
-        """Rows as they are, or lists that are packed."""
+        """Pack rows unless they are packed already.
+
+        Args:
+            rows: An object of this class, or N arrays or lists.
+
+        Returns:
+            Self: The packed rows.
+
+        Example:
+            >>> from bmx_grid.measures import Ragged
+            >>> rows = Ragged.of([[0.1, 0.3], [0.5]])
+            >>> Ragged.of(rows) is rows
+            True
+        """
         return rows if isinstance(rows, cls) else cls.from_rows(rows)
 
     def __len__(self) -> int:
@@ -50,11 +84,20 @@ class Ragged:
 
     @property
     def lengths(self) -> Ints:
-        """int64[N] number of values per row."""
+        """int64[N], number of values per row."""
         return np.diff(self.offsets)
 
     def rows(self) -> list[NDArray[Any]]:
-        """The N rows, as views."""
+        """List the rows.
+
+        Returns:
+            list[float64[n]]: N views of `values`.
+
+        Example:
+            >>> from bmx_grid.measures import Ragged
+            >>> Ragged.from_rows([[0.1, 0.3], [0.5]]).rows()
+            [array([0.1, 0.3]), array([0.5])]
+        """
         return [self[row] for row in range(len(self))]
 
 
@@ -130,13 +173,41 @@ def row_minimum(rows: Ragged) -> Floats:
 
 
 class Labels(Ragged):
-    """Labels of the words of N texts: true is BAD."""
+    """Labels of the words of N texts; true is BAD, a translation error.
+
+    Attributes:
+        values: bool[total], the labels of all texts.
+        offsets: int64[N + 1]; the labels of text i are `values[offsets[i]:offsets[i + 1]]`.
+        bad: The same as `values`.
+        DTYPE: Type of the values.
+
+    Example:
+        >>> from bmx_grid.measures import Labels
+        >>> labels = Labels.of([[0, 1, 0], [1]])
+        >>> labels.bad, labels.lengths
+        (array([False,  True, False,  True]), array([3, 1]))
+    """
 
     DTYPE = np.bool_
 
     @classmethod
     def of(cls, rows: Any) -> Self:
-        """Labels as they are, or lists of them that are packed. Raises ValueError for all but true, false, 1 and 0."""
+        """Pack labels unless they are packed already.
+
+        Args:
+            rows: `Labels`, or N lists with 1 or true for BAD and 0 or false for OK.
+
+        Returns:
+            Self: The packed labels.
+
+        Raises:
+            ValueError: A label is neither 0 nor 1, such as a text or a probability.
+
+        Example:
+            >>> from bmx_grid.measures import Labels
+            >>> Labels.of([[0, 1], [True]]).offsets
+            array([0, 2, 3])
+        """
         if isinstance(rows, cls):
             return rows
         given = [np.asarray(row) for row in rows]
@@ -149,15 +220,36 @@ class Labels(Ragged):
 
     @property
     def bad(self) -> Flags:
-        """bool[total] the labels of all texts."""
+        """bool[total], the labels of all texts."""
         return self.values
 
     def row_of_word(self) -> Ints:
-        """int64[total] the text that each word belongs to."""
+        """Find the text of each word.
+
+        Returns:
+            int64[total]: Number of the text, from 0.
+
+        Example:
+            >>> from bmx_grid.measures import Labels
+            >>> Labels.of([[0, 1, 0], [1]]).row_of_word()
+            array([0, 0, 0, 1])
+        """
         return np.repeat(np.arange(len(self)), self.lengths)
 
     def same_words(self, other: Labels) -> bool:
-        """Whether both label the same numbers of words."""
+        """Check whether two labellings have the same numbers of words.
+
+        Args:
+            other: Another labelling.
+
+        Returns:
+            bool: True if each text has the same number of words in both.
+
+        Example:
+            >>> from bmx_grid.measures import Labels
+            >>> Labels.of([[0, 1], [1]]).same_words(Labels.of([[1, 1], [0]]))
+            True
+        """
         return np.array_equal(self.offsets, other.offsets)
 
 

@@ -6,6 +6,7 @@ import contextlib
 import ipaddress
 import os
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from typing import Any
@@ -73,6 +74,7 @@ def masked(config: Any) -> Any:
 
 
 ALLOWED = "BMX_JUDGE_ALLOW"
+ALLOWED_COMMANDS = "BMX_ALLOWED_COMMANDS"  # command lines, one per line, as a shell reads them
 KEY_VARIABLE = "OPENAI_API_KEY"
 UNREAD_ANSWERS: list[str] = []  # answers to this process that could not be read, shortened: a sweep counts them
 _dry: ContextVar[bool] = ContextVar("dry", default=False)
@@ -116,10 +118,13 @@ def is_of_this_machine(address: SplitResult) -> bool:
 
 
 def may_be_in_a_file(name: str, value: Any) -> bool:
-    """Whether a file of a stranger may hold this value of "base_url" or "key_variable".
+    """Whether a file of a stranger may hold this value of "base_url", "key_variable" or "command".
 
-    It may name servers of this machine and KEY_VARIABLE, and what the environment variable BMX_JUDGE_ALLOW lists.
+    It may name servers of this machine and KEY_VARIABLE, and what the environment variables BMX_JUDGE_ALLOW and
+    BMX_ALLOWED_COMMANDS list.
     """
+    if name == "command":
+        return _is_allowed_command(value)
     entries = os.environ.get(ALLOWED, "").split(",")
     allowed = [entry.strip() for entry in entries if entry.strip()]
     if name == "key_variable":
@@ -129,3 +134,14 @@ def may_be_in_a_file(name: str, value: Any) -> bool:
         return is_of_this_machine(address) or address.hostname in allowed
     except (ValueError, TypeError, AttributeError):  # no address: refused by whatever is built of it
         return True
+
+
+def _is_allowed_command(words: Any) -> bool:
+    for line in os.environ.get(ALLOWED_COMMANDS, "").splitlines():
+        try:
+            allowed = shlex.split(line)
+        except ValueError:  # a quotation mark without its pair
+            continue
+        if allowed and words == allowed:
+            return True
+    return False

@@ -29,8 +29,9 @@ CLEAR = "\r\x1b[K"  # to the left, and clear the line
 LINE_EVERY_S = 30.0  # between progress lines where standard error is no terminal
 LONGEST_MISTAKE = 600  # characters of what is said of arguments
 BYTES = "B"  # the unit that is written with a prefix: 12.3MB
-BAR = "{desc} {percentage:3.0f}% |{bar}| {n_fmt}/{total_fmt}, {rate_fmt}, {remaining} left"
-LINE = "{desc}: {n_fmt} of {total_fmt}{unit} ({percentage:.0f}%), {rate_fmt}, {remaining} left"
+BAR = "{desc} {percentage:3.0f}% |{bar}| {n_fmt}/{total_fmt}"
+LINE = "{desc}: {n_fmt} of {total_fmt}{unit} ({percentage:.0f}%)"
+BY_RATE = ", {rate_fmt}, {remaining} left"  # of pieces of work that take equally long
 FULL_ERROR = "HYDRA_FULL_ERROR"  # an environment variable: 1 shows where in the code a mistake was found
 RESUMES = "Interrupted. Finished work is kept: run the same command again to continue."
 
@@ -163,9 +164,17 @@ class Progress:
 
     total: how many there are; None where that is not known, 0 for nothing to show.
     label: what is going on, at the start of every line. unit: what is counted, in the plural ("texts"), or BYTES.
+    time_left: the end of every line, if pieces take differently long; None for the rate and what follows from it.
     """
 
-    def __init__(self, total: int | None, label: str = "scoring", unit: str = "texts") -> None:
+    def __init__(
+        self,
+        total: int | None,
+        label: str = "scoring",
+        unit: str = "texts",
+        time_left: Callable[[], str] | None = None,
+    ) -> None:
+        self._time_left = time_left
         self._total = total
         self._done = 0
         self._last_done = 0
@@ -179,7 +188,7 @@ class Progress:
         if total != 0 and sys.stderr.isatty():
             from tqdm import tqdm
 
-            bar_format = None if total is None else BAR
+            bar_format = None if total is None else self._format(BAR)
             self._bar = tqdm(total=total, desc=label, dynamic_ncols=True, bar_format=bar_format, **self._units)
 
     def __enter__(self) -> Self:
@@ -194,6 +203,8 @@ class Progress:
         self._done += n
         now = time.monotonic()
         if self._bar is not None:
+            if self._time_left is not None:
+                self._bar.bar_format = self._format(BAR)
             self._bar.update(n)
         elif self._total != 0 and now - self._last >= LINE_EVERY_S:
             from tqdm import tqdm
@@ -204,7 +215,7 @@ class Progress:
             line_format = None
             if self._total is not None:
                 total = max(self._total, self._done)  # it may be an estimate
-                line_format = LINE
+                line_format = self._format(LINE)
             line = tqdm.format_meter(
                 self._done,
                 total,
@@ -217,6 +228,13 @@ class Progress:
             print(line, file=sys.stderr, flush=True)
             self._last = now
             self._last_done = self._done
+
+    def _format(self, begin: str) -> str:
+        """The format of a bar or a line, with its end."""
+        if self._time_left is None:
+            return begin + BY_RATE
+        end = self._time_left().replace("{", "{{").replace("}", "}}")
+        return f"{begin}, {end}"
 
     def drop(self, n: int) -> None:
         """`n` that are not done will not be done: they are no part of the total, nor of the time left."""
@@ -232,6 +250,13 @@ class Progress:
             self._bar.write(visible_lines(line), file=sys.stdout)
         else:
             say(line)
+
+
+def interval(seconds: float) -> str:
+    """A time as progress shows it: 02:50, 1:02:50."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes:02}:{rest:02}"
 
 
 @contextmanager

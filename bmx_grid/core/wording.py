@@ -10,12 +10,12 @@ import math
 import re
 import shlex
 import unicodedata
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import PurePath
 
 UNDEFINED = "n/a"
 MINUS = "−"  # where type is set: drawings and pages
-METRIC_ALONE = "metric alone"
+BASELINE = "baseline"
 FACTOR_NAMES = {"dataset": "data set", "language_pair": "language pair", "metric": "metric", "explainer": "explainer"}
 LONGEST_STEM = 150  # bytes: file systems take 255, and a file being written carries host, process and suffix beside it
 # Characters that turn the direction of a line, so that a text reads as another one.
@@ -119,15 +119,25 @@ def named(names: Sequence[str], most: int = 3, separator: str = ", ") -> str:
     return f"{shown} and {n_more:,} more" if n_more > 0 else shown
 
 
+def leads_in_words(leads: Mapping[str, bool]) -> str:
+    """Over whom the lead of the best one is significant, and over whom not; leads: by name."""
+    sentences = []
+    for words, is_significant in (("significant", True), ("not significant", False)):
+        names = [name for name, value in leads.items() if value is is_significant]
+        if names:
+            sentences.append(f"Its lead over {named(names)} is {words}.")
+    return " ".join(sentences)
+
+
 def typeset(value: float | None, form: str = "g") -> str:
     """`number` with a true minus."""
     return number(value, form, MINUS)
 
 
 def point_in_words(w: float, p: float, minus: str = "-") -> str:
-    """A (w, p) for people: "w 0.4, p -1.4"; with w = 1, where p means nothing, "metric alone"; "no point" for NaN."""
+    """A (w, p) for people: "w 0.4, p -1.4"; with w = 1, where p means nothing, "baseline"; "no point" for NaN."""
     if w == 1:
-        return METRIC_ALONE
+        return BASELINE
     if math.isnan(w) or math.isnan(p):
         return "no point"
     return f"w {number(w, 'g', minus)}, p {number(p, 'g', minus)}"

@@ -165,6 +165,7 @@ class Finished(Combination):
     surface: its grid (`grid_surface.GridOfSetting`), computed as the setting ended; None in a sweep without a grid.
     segmented: how the texts are segmented.
     others: float64[N] scores of other metrics of the sweep on the same segments, by name, for those that average them.
+    averages: the best of these averages, kept for all settings that choose among them (`boosts.controls`).
     further: float64[K] scores of the texts that an evaluation wants scored (`Evaluation.texts`), by its key.
     boosted: float64[N] boosted scores by the name of their point, as the evaluations before this one declared them
     (`Evaluation.points`); NaN for a segment without one. gains: over the metric alone at these points, in the
@@ -178,6 +179,7 @@ class Finished(Combination):
     surface: Any = None
     segmented: PairWords = WHITESPACE
     others: Mapping[str, Floats] = field(default_factory=dict)
+    averages: dict[str, Any] = field(default_factory=dict)
     further: Mapping[str, Floats] = field(default_factory=dict)
 
     @property

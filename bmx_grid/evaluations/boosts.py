@@ -195,7 +195,10 @@ class BoostEvaluation(OnGrid):
 
     def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[BoostsOfSetting]:
         """What boosts reach where others choose, with verdicts that are corrected over all that answer one question."""
-        with_others = [replace(setting, others=other_metrics(setting, settings)) for setting in settings]
+        averages: dict[str, Any] = {}
+        with_others = []
+        for setting in settings:
+            with_others.append(replace(setting, others=other_metrics(setting, settings), averages=averages))
         results: list[BoostsOfSetting] = super().evaluate(with_others, each)
         # The correction knows how many verdicts there are only when all scopes have ended.
         family = [row for result in results for row in result.verdicts if row.point != NOT_JUDGED]

@@ -160,7 +160,9 @@ def average_of(members: Sequence[Member]) -> Choice | None:
     for member in members:
         columns = [member.setting.others[name][member.rated.used] for name in names]
         features.append(np.column_stack(columns))
-    return Choice(COMBINED, partial(fit_average, names), features)
+    setting = members[0].setting
+    fit = partial(fit_average, names, own=setting.metric_name, known=setting.averages)
+    return Choice(COMBINED, fit, features)
 
 
 def hold_out_elsewhere(kind: Kind, choices: Sequence[Choice], members: Sequence[Member], point: str) -> None:

@@ -30,6 +30,7 @@ from bmx_grid.measures.grid import (
     UsedWords,
     check_points,
     check_size,
+    column_blocks,
     grid_of,
     nearest_point,
     powers_of,
@@ -282,17 +283,20 @@ def chosen_elsewhere(spec: GridSpec, settings: Sequence[Finished]) -> dict[int, 
         # By the setting that chooses: its means over words are computed once, for all that it chooses for.
         inputs = setting.inputs(spec)
         clusters = setting.codes.clusters[inputs.used]
-        everyone = Part(inputs.base, inputs.means, inputs.human, clusters)
-        # Most language pairs share nothing: their parts are all segments, the same ones.
-        surface_of_rows: dict[bytes, Floats] = {}
+        rows_of_place = {}
         for place in range(len(settings)):
-            if place == other:
-                continue
-            rows = free[place][other][inputs.used]
-            key = rows.tobytes()
-            if key not in surface_of_rows:
-                surface_of_rows[key] = gain_surface(spec.correlation, everyone.taken(rows), spec.w)
-            surfaces[place].append(surface_of_rows[key])
+            if place != other:
+                rows_of_place[place] = free[place][other][inputs.used]
+        # Most language pairs share nothing: their parts are all segments, the same ones.
+        distinct = {rows.tobytes(): rows for rows in rows_of_place.values()}
+        blocks: dict[bytes, list[Floats]] = {key: [] for key in distinct}
+        for _, means in column_blocks(inputs.means):
+            everyone = Part(inputs.base, means, inputs.human, clusters)
+            for key, rows in distinct.items():
+                blocks[key].append(gain_surface(spec.correlation, everyone.taken(rows), spec.w))
+        surface_of_rows = {key: np.concatenate(found) for key, found in blocks.items()}
+        for place, rows in rows_of_place.items():
+            surfaces[place].append(surface_of_rows[rows.tobytes()])
     chosen = {}
     for place, surfaces_of_others in enumerate(surfaces):
         # Pairs on whose free segments the metric is constant have no say.

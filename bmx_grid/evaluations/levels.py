@@ -307,7 +307,7 @@ class LevelsEvaluation(Evaluation):
     Raises ConfigError for a negative number of resamples, and for a column that the data do not have.
     """
 
-    VERSION: ClassVar[int] = 4  # tau-b within documents was added
+    VERSION: ClassVar[int] = 5  # intervals of more than 5,000 segments are projected, no longer of 30,000
     SECONDS: ClassVar[float] = 6e-4
     ROWS: ClassVar[Mapping[str, type]] = {
         "correlations": CorrelationRow,

@@ -87,20 +87,40 @@ NOT_JUDGED = "none"  # in place of a point
 
 @dataclass(frozen=True)
 class Verdict(SettingRow):
-    """One row of verdicts.parquet: a verdict, and what it rests on, on segments that the boost was not chosen on.
+    """A verdict on a boost and its numbers, on segments that did not choose the boost: one row of verdicts.parquet.
 
-    A published point may have been chosen on them, by its paper.
-    dataset, language_pair: "all" for several. human: the human score that judges, "" for the primary one, which alone
-    chooses. because: the numbers behind it in a sentence. gain: of the boost over the metric alone. partial_r: its
-    partial correlation with the human scores, given the score, lengths, texts and named groups, within sources or
-    documents where the data have several segments of each (`measures.partial_correlation`). left: the gain that is
-    left at most, at the upper end of the interval of partial_r. over_metrics: as partial_r, given all other metrics of
-    the sweep as well, which are `metrics`. named: of systems, documents, raters and domains what the data name.
-    length_gain, curve_gain, combined_gain: of what stands beside the boosts; reassigned_gain: the mean of boosts made
-    of the attributions of other segments, if any were asked for. best_gain: of what is chosen on the segments it is
-    judged on. p_gain_holm, p_partial_holm: two-sided, corrected for the `tried` verdicts of a family. baseline: the
-    correlation of the metric alone on the same segments, so that the boosted one is baseline + gain. Estimates are NaN
-    where not known.
+    A published point may have been chosen on these segments, by its paper. Estimates are NaN if unknown.
+
+    Attributes:
+        dataset: Data set; "all" for several.
+        language_pair: Language pair; "all" for several.
+        metric: Metric that is boosted.
+        explainer: Explainer whose attributions boost it.
+        boost: Kind of boost.
+        point: Point of the boost: chosen on held-out data, or published.
+        verdict: Verdict, such as "helps" or "no gain shown".
+        because: Numbers behind the verdict, in a sentence.
+        gain: Gain of the boost over the unboosted metric.
+        partial_r: Partial correlation of the boost with the human scores, controlling for score, lengths, texts and
+            named groups; within sources or documents if they have several segments each.
+        left: Highest gain that is left after these controls, at the upper end of the interval of partial_r.
+        over_metrics: As partial_r, controlling also for the other metrics of the sweep.
+        length_gain: Gain of the placebo `length`, which sees only text lengths.
+        curve_gain: Gain of the placebo `curve`, a curve of the score.
+        combined_gain: Gain of the placebo `combined`, the average of up to three metrics.
+        combined_partial_r: As partial_r, for `combined`.
+        metrics: Other metrics of the sweep.
+        named: Groups that the data name: systems, documents, raters, domains.
+        reassigned_gain: Mean gain of boosts from attributions of other segments.
+        best_gain: Optimistic gain: chosen on the segments that judge it.
+        p_gain_holm: Two-sided p-value of the gain, corrected for `tried` verdicts.
+        p_partial_holm: Two-sided p-value of partial_r, corrected for `tried` verdicts.
+        tried: Number of verdicts of the family, which the correction is for.
+        pairs: Number of language pairs.
+        n: Number of segments.
+        clusters: Number of clusters of segments.
+        human: Human score that judges; "" for the primary one, which chooses.
+        baseline: Correlation of the unboosted metric on the same segments.
     """
 
     LATER = ("baseline",)
@@ -314,13 +334,17 @@ def _gain_left(partial_r: float, explained: float) -> float:
     return math.sqrt(without + adds) - math.sqrt(without)
 
 
-def evidence_on(kind: Coefficient, rated: Rated, scores: Floats, resamples: int, seed: int) -> Verdict:
-    """The evidence for float64[n] scores that were not chosen on these segments, over the metric's, to be `judged`."""
-    gains = contrasts(kind, rated, {("", CROSS_FITTED): scores}, seed)
+def evidence_on(kind: Coefficient, rated: Rated, scores: Sequence[Floats], resamples: int, seed: int) -> list[Verdict]:
+    """The evidence for each of several float64[n] scores over the metric's, to be `judged`.
+
+    None of them was chosen on these segments. What the metric and the texts tell is learned once for all.
+    """
+    names = [str(place) for place in range(len(scores))]
+    held_out = {(name, CROSS_FITTED): column for name, column in zip(names, scores, strict=True)}
+    gains = contrasts(kind, rated, held_out, seed)
     nameless = ("", "", "", "")
-    lines = lines_of(nameless, rated, gains, resamples, seed)
-    (evidence,) = asked(lines, [""])
-    return evidence
+    found = asked(lines_of(nameless, rated, gains, resamples, seed), names)
+    return [replace(evidence, boost="") for evidence in found]
 
 
 def told(row: Verdict, settings: Sequence[Finished], best: Sequence[Mapping[str, float]]) -> Verdict:

@@ -1,25 +1,24 @@
 """Statistics of metrics and human judgements: arrays in, numbers out; no texts, no files, no configuration.
 
-A library of its own, which needs NumPy, SciPy and Numba (docs/measures.md). These are its front door; what each takes
-and returns is in its docstring.
+A library of its own that requires only NumPy, SciPy and Numba (docs/measures.md).
 
-| name | what it computes |
+| name | purpose |
 |---|---|
-| `correlate`, `resampled_correlations` | Pearson, Spearman, Kendall's tau-b, tau-c; the same of resampled clusters |
-| `kendall_tau_c` | Kendall's tau-c, for scores on few levels |
-| `grouped_correlations`, `within_groups` | their means within sources or systems, with intervals; one of each group |
-| `grouped_acc_eq`, `spa`, `pairwise_correlations` | accuracy of pairs with ties; soft accuracy; r of differences |
-| `compare`, `compare_agreement`, `Scores` | two metrics by permutation test and bootstrap |
-| `compare_systems` | two metrics at system level: PERM-INPUTS, PERM-SYSTEMS, PERM-BOTH |
-| `compare_sums` | two means or corpus scores by the same tests, from sums over segments |
-| `williams`, `holm`, `benjamini_hochberg` | Williams' test; p values of a family |
-| `interval`, `cluster_mean` | an interval from resamples; a mean over clusters with its interval |
-| `rank_ranges`, `outliers` | ranks of systems that resamples leave possible; systems apart from all others |
-| `krippendorff_alpha`, `uniform_kappa`, `reliability` | how far raters agree, and the ceiling of any metric |
-| `rank_words`; `statistics`, `label_measures` | attributions of words, and their labels, against gold tags |
-| `Labels`, `Ragged` | labels and numbers of the words of texts, packed; lists of lists do as well |
-| `character_sums`, `span_sums`, `agreement_with_interval` | error spans: F1 of characters and of whole spans (MPP) |
-| `compute_grid`, `GridSpec`, `PowerRange` | all correlations of power means of attributions by p and w |
+| `correlate`, `kendall_tau_c` | Pearson's r, Spearman's rho, Kendall's tau-b and tau-c |
+| `grouped_correlations`, `within_groups` | mean correlation within sources or systems; correlation of each group |
+| `grouped_acc_eq`, `spa`, `pairwise_correlations` | pairwise accuracy with ties, soft pairwise accuracy, PDP |
+| `compare`, `compare_systems` | test two metrics at segment or system level |
+| `compare_agreement`, `Scores` | test two metrics in acc_eq, soft or plain pairwise accuracy |
+| `compare_sums` | test two means or corpus scores, from sums over segments |
+| `williams` | Williams' test of two correlations |
+| `holm`, `benjamini_hochberg` | adjust p-values for multiple tests |
+| `resampled_correlations`, `interval`, `cluster_mean` | bootstrap of correlations, intervals, means over clusters |
+| `rank_ranges`, `outliers` | rank ranges and clusters of systems, outlying systems |
+| `krippendorff_alpha`, `uniform_kappa`, `reliability` | agreement of annotators, ceiling of any metric |
+| `rank_words`, `statistics`, `label_measures` | word attributions and word labels against true labels |
+| `Labels`, `Ragged` | packed labels and numbers of the words of texts; lists of lists are accepted too |
+| `character_sums`, `span_sums`, `agreement_with_interval` | error spans: F1 of characters and of spans (MPP) |
+| `compute_grid`, `GridSpec`, `PowerRange` | correlations of all points of a p x w grid |
 """
 
 from __future__ import annotations

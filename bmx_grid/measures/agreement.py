@@ -193,14 +193,30 @@ def _drawn_pairs(rows: Ints, sizes: Ints, count: int, rng: np.random.Generator) 
 def spa(
     metric: Floats, human: Floats, *, resamples: int = 1000, seed: int = 0
 ) -> tuple[float, tuple[float, float], int]:
-    """Soft pairwise accuracy of float64[items, S] scores of S systems on common items, NaN where there is none.
+    """Compute soft pairwise accuracy (SPA) of a metric at system level.
 
-    It is 1 - mean |p_human - p_metric| over the system pairs (Thompson et al. 2024). Returns it, its 95 % interval over
-    resampled systems, each pair's p-values as they are (NaN with fewer than three), and the number of pairs of systems
-    with an item for which all four scores exist.
-    p-values are those of one-sided paired permutation tests of the difference of two systems: in each of `resamples`
-    permutations (1,000 for 0, which leaves out the interval) the two systems exchange their scores of random items,
-    the same items for metric and people; p = (k + 1) / (n + 1). More than 5,000 items are exchanged in bundles.
+    SPA = 1 - mean |p_human - p_metric| over pairs of systems. p is the one-sided p-value of a paired permutation test
+    between two systems, (k + 1) / (R + 1) (Thompson et al. 2024). Metric and human scores share the permutations.
+
+    Args:
+        metric: float64[I, S], metric scores of S systems on I items, higher is better; NaN if missing.
+        human: float64[I, S], human scores; NaN if missing.
+        resamples: Number of permutations per test, and of resamples of systems for the interval. 0 skips the
+            interval and uses 1,000 permutations.
+        seed: Seed of all random draws.
+
+    Returns:
+        tuple[float, tuple[float, float], int]: SPA in [0, 1], its 95 % interval over resampled systems (NaN with
+            fewer than 3), and the number of pairs of systems with a common item. SPA is NaN without such a pair.
+
+    Example:
+        >>> import numpy as np
+        >>> from bmx_grid.measures import spa
+        >>> rng = np.random.default_rng(0)
+        >>> human = rng.normal(size=(50, 4)) + np.arange(4)
+        >>> value, (low, high), pairs = spa(human + rng.normal(size=(50, 4)), human, seed=1)
+        >>> value > 0.95, pairs
+        (True, 6)
     """
     n_systems = metric.shape[1]
     # |p_human - p_metric| of each pair

@@ -52,10 +52,25 @@ NO_SPREAD = 1e-12  # share of the squares that is rounding
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Two metrics' scores of n segments, or of n systems, with the human scores and what is swapped as one.
+    """Scores of two metrics and human scores, with the labels that a test needs.
 
-    x, y, human: float64[n]; cluster, system, item: int64[n] codes, None where there are none; of_systems: float64[S]
-    published human scores of systems, for statistics of agreement.
+    Attributes:
+        x: float64[N], scores of the first metric, higher is better.
+        y: float64[N], scores of the second metric.
+        human: float64[N], human scores. A row with NaN or infinity in any score is ignored.
+        cluster: int64[N], clusters of rows that are swapped and resampled together.
+        system: int64[N], systems, numbered from 0, or None.
+        item: int64[N], items such as sources, numbered from 0, or None.
+        of_systems: float64[S], published human scores of the S systems, which replace the means of `human`, or None.
+
+    Example:
+        >>> import numpy as np
+        >>> from bmx_grid.measures import Scores
+        >>> item, system = np.divmod(np.arange(60), 3)
+        >>> human = np.random.default_rng(0).normal(size=60) + system
+        >>> scores = Scores(x=human, y=-human, human=human, cluster=item, system=system, item=item)
+        >>> len(scores.human)
+        60
     """
 
     x: Floats
@@ -75,9 +90,37 @@ def compare_agreement(
     confidence: float = CONFIDENCE,
     **options: Any,
 ) -> Comparison:
-    """The difference of two metrics' agreement with people; p by permutation.
+    """Test whether two metrics differ in acc_eq, soft or plain pairwise accuracy.
 
-    alternative, confidence: as for `paired_tests.compare`; others as of `drawn_agreement`.
+    Permutations and resamples are those of `compare` (Deutsch, Dror and Roth 2021). acc_eq is calibrated again for
+    both metrics after each permutation.
+
+    Args:
+        statistic: `"acc_eq"` (mean over items, see `grouped_acc_eq`), `"spa"` (see `spa`; p-values of systems by their
+            normal limit) or `"pairwise_accuracy"` (share of pairs of systems in the human order, by mean standardised
+            scores).
+        scores: Scores and labels; `system` and `item` are required.
+        alternative: `"two-sided"`, `"greater"` (x agrees better) or `"less"`.
+        confidence: Level of the interval. Default: 0.95 for 95 %.
+        **options: `unit` (`"inputs"`, `"systems"` or `"both"`), `resamples` (default 1,000), `seed` (default 0) and
+            `bootstrap` (if false, skip the interval), as in `compare`. Intervals always resample clusters.
+
+    Returns:
+        Comparison: Both statistics, their difference with its interval, and p-values; NaN if undefined.
+
+    Raises:
+        ConfigError: `statistic`, `unit` or `alternative` is unknown.
+        ValueError: `scores` lacks systems or items, or `confidence` is outside (0, 1).
+
+    Example:
+        >>> import numpy as np
+        >>> from bmx_grid.measures import Scores, compare_agreement
+        >>> item, system = np.divmod(np.arange(60), 3)
+        >>> human = np.random.default_rng(0).normal(size=60) + system
+        >>> scores = Scores(x=human, y=-human, human=human, cluster=item, system=system, item=item)
+        >>> result = compare_agreement("pairwise_accuracy", scores, resamples=200)
+        >>> result.x, result.y, result.clusters
+        (1.0, 0.0, 20)
     """
     check_conclusion(alternative, confidence)
     drawn = drawn_agreement(statistic, scores, **options)

@@ -27,13 +27,17 @@ Scale = Literal["ordinal", "interval"]
 
 @dataclass(frozen=True)
 class Agreement:
-    """value = 1 - observed / expected disagreement: 1 for full agreement, 0 for that of chance, below 0 for less.
+    """Chance-corrected agreement of annotators: 1 - observed / expected disagreement.
 
-    low, high: its 95 % interval over items, NaN without resamples or with fewer than three items.
-    observed: of kappa the share of pairs of ratings that differ, 1 - p(A); of interval alpha the mean squared
-        difference, as a share of the squared range of all ratings.
-    n_items: items that count, those with two ratings or more; n_annotators: who rated them.
-    NaN where nothing can differ by chance: no such item, or all ratings equal.
+    Attributes:
+        value: 1 for full agreement, 0 for agreement by chance. NaN without an item with two ratings and if all ratings
+            are equal.
+        low: Lower end of the 95 % interval over items; NaN without resamples or with fewer than 3 items.
+        high: Upper end of the interval.
+        observed: Observed disagreement. Kappa: share of differing pairs of ratings. Interval alpha: mean squared
+            difference, relative to the squared range of all ratings.
+        n_items: Number of items with at least two ratings.
+        n_annotators: Number of annotators of these items.
     """
 
     value: float
@@ -45,11 +49,28 @@ class Agreement:
 
 
 def krippendorff_alpha(ratings: ArrayLike, level: Scale, *, resamples: int = 1000, seed: int = 0) -> Agreement:
-    """Krippendorff's alpha of float64[N, R] ratings of N items by R annotators, NaN where one did not rate an item.
+    """Compute Krippendorff's alpha, the chance-corrected agreement of annotators.
 
-    level: "ordinal": ratings differ by the ranks between them; "interval": by their squared difference. Chance draws
-        from the ratings of all annotators together.
-    Raises ConfigError for an unknown level, ValueError for other shapes.
+    Chance draws from the ratings of all annotators together (Krippendorff 2011).
+
+    Args:
+        ratings: float64[N, R], N items by R annotators; NaN if an annotator did not rate the item.
+        level: `"ordinal"` (distance by ranks) or `"interval"` (squared difference).
+        resamples: Number of bootstrap resamples of items. 0 skips the interval.
+        seed: Seed of the resampling.
+
+    Returns:
+        Agreement: `value` (1: full agreement, 0: chance) with its 95 % interval over items.
+
+    Raises:
+        ConfigError: `level` is unknown.
+        ValueError: `ratings` is not two-dimensional.
+
+    Example:
+        >>> from bmx_grid.measures import krippendorff_alpha
+        >>> agreement = krippendorff_alpha([[1, 1], [2, 2], [3, 3], [4, 3]], "interval")
+        >>> round(agreement.value, 3), agreement.n_items
+        (0.889, 4)
     """
     check_known("level", level, get_args(Scale))
 
@@ -79,10 +100,27 @@ def krippendorff_alpha(ratings: ArrayLike, level: Scale, *, resamples: int = 100
 
 
 def uniform_kappa(ratings: ArrayLike, categories: int, *, resamples: int = 1000, seed: int = 0) -> Agreement:
-    """Kappa of ratings as in `krippendorff_alpha`, whose values are names of categories, all equally probable.
+    """Compute kappa of annotators, with all categories equally probable by chance.
 
-    The disagreement of chance is 1 - 1 / categories. Every item counts the same, however many annotators rated it.
-    Raises ValueError for other shapes.
+    Chance disagreement is 1 - 1 / categories (Bennett, Alpert and Goldstein 1954). Each item has the same weight,
+    whatever its number of ratings.
+
+    Args:
+        ratings: float64[N, R], category codes of N items by R annotators; NaN if an annotator did not rate the item.
+        categories: Number of categories that annotators could choose from.
+        resamples: Number of bootstrap resamples of items. 0 skips the interval.
+        seed: Seed of the resampling.
+
+    Returns:
+        Agreement: `value` (1: full agreement, 0: chance) with its 95 % interval over items.
+
+    Raises:
+        ValueError: `ratings` is not two-dimensional.
+
+    Example:
+        >>> from bmx_grid.measures import uniform_kappa
+        >>> round(uniform_kappa([[1, 1], [2, 2], [1, 2]], categories=2).value, 3)
+        0.333
     """
 
     def disagreements(values: Floats, counts: Any, m: Floats, weights: Floats) -> tuple[Floats, Floats]:
@@ -158,16 +196,28 @@ def _agreement(
 
 
 def reliability(raters: ArrayLike) -> dict[str, float]:
-    """Reliability of the row means of float64[N, R] ratings, NaN where a segment has fewer than R.
+    """Compute the reliability of mean human scores, and the ceiling of any metric.
 
-    icc_k: one-way reliability of the mean of k ratings, ICC(1,k) (Shrout & Fleiss 1979; McGraw & Wong 1996); icc_1: of
-    a single one; an estimate may lie below 0. ceiling: the square root of icc_k, the correlation that the true scores
-    themselves would have with the means (attenuation, Spearman 1904), so that no metric can be expected to exceed it; 0
-    for an icc_k below 0. k: ratings per segment, the harmonic mean.
-    One-way random effects, since a column need not be one person. With different numbers of ratings k_i: the variance
-    between segments is (MSB - MSW) / n0, n0 = (sum k - sum k^2 / sum k) / (N - 1), and the error of a mean is
-    MSW / k with the harmonic mean of k_i; with equal numbers this is (MSB - MSW) / MSB.
-    All but k NaN with fewer than two segments, no segment rated twice, or all ratings equal.
+    One-way random effects, because a column need not be one person (Shrout and Fleiss 1979; McGraw and Wong 1996). With
+    unequal numbers of ratings k_i, the variance between segments is (MSB - MSW) / n0 with
+    n0 = (sum k - sum k^2 / sum k) / (N - 1), and the error of a mean is MSW / k with the harmonic mean k.
+
+    Args:
+        raters: float64[N, R], N segments by R ratings; NaN if a segment has fewer ratings.
+
+    Returns:
+        dict[str, float]: `icc_k`: reliability ICC(1,k) of the mean of k ratings. `icc_1`: reliability of one rating.
+            `ceiling`: sqrt(icc_k), the highest correlation that a metric can be expected to reach (Spearman 1904); 0
+            if icc_k is negative. `k`: ratings per segment. All but k are NaN with fewer than 2 segments, without a
+            segment rated twice, and if all ratings are equal.
+
+    Raises:
+        ValueError: `raters` is not two-dimensional.
+
+    Example:
+        >>> from bmx_grid.measures import reliability
+        >>> {name: round(value, 3) for name, value in reliability([[1, 2], [3, 4], [5, 6]]).items()}
+        {'icc_k': 0.938, 'icc_1': 0.882, 'ceiling': 0.968, 'k': 2.0}
     """
     ratings = np.asarray(raters, dtype=np.float64)
     if ratings.ndim != 2:

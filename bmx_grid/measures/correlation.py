@@ -21,7 +21,8 @@ from numpy.typing import ArrayLike, NDArray
 from bmx_grid.core.errors import check_known
 from bmx_grid.core.ragged import Flags, Floats
 from bmx_grid.measures.aggregation import PRECISION
-from bmx_grid.measures.ordered import dense_ranks, ordered_grid, without_rounding
+from bmx_grid.measures.ordered import ordered_grid, without_rounding
+from bmx_grid.measures.ranked_pair import correlate_ranks
 
 Kind = Literal["pearson", "spearman", "kendall"]
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -39,10 +40,28 @@ NO_CHANGE = 1e-5  # a gain up to this counts as no change
 
 
 def correlate(kind: Coefficient, x: ArrayLike, y: ArrayLike) -> float:
-    """The correlation of two float64[N]; pairs with NaN on either side (not rated) are left out.
+    """Correlate two arrays.
 
-    kind: "pearson", "spearman", "kendall" (tau-b) or "kendall_tau_c". Pearson's r is NaN where a number
-    is infinite. Raises ConfigError for an unknown kind, ValueError for other shapes.
+    Args:
+        kind: `"pearson"` (Pearson's r), `"spearman"` (Pearson's r of average ranks), `"kendall"` (tau-b) or
+            `"kendall_tau_c"` (see `kendall_tau_c`). Definitions are SciPy's.
+        x: float64[N].
+        y: float64[N]. Pairs with NaN on either side are ignored.
+
+    Returns:
+        float: Correlation in [-1, 1]. NaN with fewer than 3 pairs or if one side is constant; Pearson's r also with
+            an infinite value.
+
+    Raises:
+        ConfigError: `kind` is unknown.
+        ValueError: The arrays are not one-dimensional, or their lengths differ.
+
+    Example:
+        >>> from bmx_grid.measures import correlate
+        >>> round(correlate("kendall", [1, 2, 3, 4], [1, 3, 2, 4]), 3)
+        0.667
+        >>> correlate("pearson", [1, 2, float("nan")], [2, 4, 6])
+        nan
     """
     check_coefficient(kind)
     if kind == "kendall_tau_c":
@@ -51,10 +70,11 @@ def correlate(kind: Coefficient, x: ArrayLike, y: ArrayLike) -> float:
     right = np.asarray(y, dtype=np.float64)
     if left.shape != right.shape or left.ndim != 1:
         raise ValueError(f"two arrays of one length are correlated, not shapes {left.shape} and {right.shape}")
-    rated = ~(np.isnan(left) | np.isnan(right))
-    left = left[rated]
-    right = right[rated]
-    n = int(rated.sum())
+    missing = np.isnan(left) | np.isnan(right)
+    if missing.any():
+        left = left[~missing]
+        right = right[~missing]
+    n = len(left)
     if n < FEWEST:
         return math.nan
     if kind == "pearson":
@@ -63,17 +83,32 @@ def correlate(kind: Coefficient, x: ArrayLike, y: ArrayLike) -> float:
         # The base score alone, by the steps of a grid: the column w = 1 of a grid is this number, bit for bit.
         grid = _pearson_grid(np.zeros((n, 1)), np.zeros(1), below_one(left), right, np.ones(1))
         return float(grid.item())
-    # Ranks are finite, whatever is ranked. They stand in for the means of a grid with w = 0, which leaves out the base.
-    means = dense_ranks(left).astype(np.float64)[:, None]
-    grid = ordered_grid(kind == "kendall", means, np.zeros(n), right, np.zeros(1))
-    return float(grid.item())
+    return correlate_ranks(kind == "kendall", left, right)
 
 
 def kendall_tau_c(x: ArrayLike, y: ArrayLike) -> float:
-    """Kendall's tau-c (Stuart 1953) of two float64[N]: for sides with other numbers of different values.
+    """Compute Kendall's tau-c, for scores with few distinct values.
 
-    2 (concordant - discordant pairs) / (n^2 (m - 1) / m), with m the smaller number of different values: scores on five
-    levels can reach 1 against scores without ties, which tau-b cannot. Undefined as `correlate`, which raises the same.
+    tau-c = 2 (C - D) / (N^2 (m - 1) / m), with C concordant pairs, D discordant pairs, and m the smaller number of
+    distinct values of the two sides (Stuart 1953). Scores on five levels can reach 1 against scores without ties;
+    tau-b cannot.
+
+    Args:
+        x: float64[N].
+        y: float64[N]. Pairs with NaN on either side are ignored.
+
+    Returns:
+        float: tau-c. NaN with fewer than 3 pairs or if one side is constant.
+
+    Raises:
+        ValueError: The arrays are not one-dimensional, or their lengths differ.
+
+    Example:
+        >>> from bmx_grid.measures import correlate, kendall_tau_c
+        >>> kendall_tau_c([1, 1, 2, 2], [1, 2, 3, 4])
+        1.0
+        >>> round(correlate("kendall", [1, 1, 2, 2], [1, 2, 3, 4]), 3)
+        0.816
     """
     tau_b = correlate("kendall", x, y)
     left = np.asarray(x, dtype=np.float64)

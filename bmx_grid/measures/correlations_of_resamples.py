@@ -62,10 +62,34 @@ def weighted_correlations(kind: Coefficient, columns: Floats, human: Floats, tim
 def resampled_correlations(
     kind: Coefficient, columns: Floats, human: Floats, cluster: Ints, resamples: int, seed: int
 ) -> Floats:
-    """float64[K, R] correlations of float64[n, K] scores under resamples of whole clusters, the same ones for all.
+    """Correlate scores with human scores in bootstrap resamples of clusters.
 
-    cluster: int64[n] codes. None (R = 0) with fewer than FEWEST_CLUSTERS. Raises ConfigError for an
-    unknown kind.
+    Args:
+        kind: `"pearson"`, `"spearman"`, `"kendall"` or `"kendall_tau_c"`, as in `correlate`.
+        columns: float64[N, K], scores of K metrics. All metrics share the same resamples.
+        human: float64[N], human scores.
+        cluster: int64[N], cluster of each segment, numbered from 0. Whole clusters are drawn with replacement.
+        resamples: Number R of resamples.
+        seed: Seed of the resampling.
+
+    Returns:
+        float64[K, R]: Correlations; NaN if one side is constant in a resample. R = 0 with fewer than 3 clusters.
+
+    Raises:
+        ConfigError: `kind` is unknown.
+
+    Example:
+        >>> import numpy as np
+        >>> from bmx_grid.measures import interval, resampled_correlations
+        >>> rng = np.random.default_rng(0)
+        >>> human = rng.normal(size=100)
+        >>> metrics = human[:, None] + rng.normal(size=(100, 2))
+        >>> samples = resampled_correlations("pearson", metrics, human, np.arange(100), resamples=200, seed=1)
+        >>> samples.shape
+        (2, 200)
+        >>> low, high = interval(samples[0], units=100)
+        >>> bool(low < np.corrcoef(metrics[:, 0], human)[0, 1] < high)
+        True
     """
     check_coefficient(kind)
     count = number_of(cluster)

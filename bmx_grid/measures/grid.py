@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.ragged import Flags, Floats, Ints, Ragged, concatenate_rows, defined_rows, in_their_rows, take_rows
@@ -21,12 +22,15 @@ from bmx_grid.measures.correlation import (
     first_within_rounding,
     plateau_within_no_change,
 )
+from bmx_grid.measures.resampling import fitting, ranges
 
 UsedWords = Literal["both", "hypothesis"]
 Numbers = Floats | Sequence[float]
 
 EQUALLY_NEAR = 1e-9  # distances to two grid points that differ by less are equal; grids carry rounding
 KEPT_CELLS = 2**24  # segments x p whose means are kept: 128 MiB, or 50 settings of WMT17
+HELD_CELLS = 2**26  # segments x p of the largest setting whose means are held as a whole: 512 MiB
+PART_CELLS = 2**24  # segments x p of a larger one that are held at a time; correlations copy them a few times
 MAX_POINTS = 1_000_000  # of one setting: 8 MB of correlations each; the paper has 3,600
 
 
@@ -41,18 +45,42 @@ def check_size(n_p: int, n_w: int, max_points: int = MAX_POINTS) -> None:
 
 @dataclass(frozen=True)
 class PowerRange:
-    """p from start to stop (exclusive) in steps, as a configuration writes it."""
+    """A range of powers p in equal steps, as a configuration writes it.
+
+    Attributes:
+        start: First p.
+        stop: End of the range, exclusive.
+        step: Distance between two values of p, above 0. It must divide the range.
+
+    Example:
+        >>> from bmx_grid.measures import PowerRange
+        >>> PowerRange(-30, 30, 0.1).values()[:3]
+        (-30.0, -29.9, -29.8)
+    """
 
     start: float
     stop: float
     step: float
 
     def values(self, max_points: int = MAX_POINTS) -> tuple[float, ...]:
-        """start, start + step, ... below `stop`, each the float64 nearest to its decimal number.
+        """List the powers of the range.
 
-        Of the paper's range 600 values with 0 and 1 exactly there, as numpy.arange(-300, 300) / 10.
-        Raises ConfigError when the grid is empty or has more than `max_points` values, the step is not above 0, or
-        the step does not divide the range.
+        Each value is the float64 nearest to its decimal number, so that 0 and 1 are exact.
+
+        Args:
+            max_points: Highest allowed number of values. Default: 1,000,000.
+
+        Returns:
+            tuple[float, ...]: start, start + step, ..., below stop.
+
+        Raises:
+            ConfigError: The range is empty, not finite or has more than `max_points` values, or the step is not above 0
+                or does not divide the range.
+
+        Example:
+            >>> from bmx_grid.measures import PowerRange
+            >>> PowerRange(-1, 1, 0.5).values()
+            (-1.0, -0.5, 0.0, 0.5)
         """
         grid = f"the p grid from {self.start} to {self.stop} in steps of {self.step}"
         numbers = (self.start, self.stop, self.step)
@@ -97,12 +125,25 @@ class Point:
 
 @dataclass(frozen=True)
 class GridSpec:
-    """What is computed for a setting.
+    """The points and options of a p x w grid (paper, sections 3.4 and 3.5).
 
-    p: tuple of P powers and w: tuple of W weights of the base score in [0, 1], both kept ascending without
-    repeats; side: "both" aggregates the words of ground truth and hypothesis together, "hypothesis" those of
-    the hypothesis; aggregation: the mean; correlation: "pearson", "spearman" or "kendall".
-    Raises ConfigError for an empty grid, a NaN, a weight outside [0, 1] or an unknown name.
+    Attributes:
+        p: P powers of the mean, kept ascending without repeats. Default: the paper's 600 values.
+        w: W weights of the metric in [0, 1], kept ascending without repeats. Default: 0, 0.2, ..., 1.
+        side: Words to aggregate: `"both"` (source or reference, and hypothesis) or `"hypothesis"`.
+        aggregation: Mean of the attributions of a segment. Default: the power mean M_p.
+        correlation: `"pearson"`, `"spearman"` or `"kendall"`.
+
+    Raises:
+        ConfigError: p or w is empty or contains NaN, a weight is outside [0, 1], or a name is unknown.
+
+    Example:
+        >>> from bmx_grid.measures import GridSpec
+        >>> spec = GridSpec(p=(1, -1), w=(0.5, 1), correlation="kendall")
+        >>> spec.p, spec.w
+        ((-1.0, 1.0), (0.5, 1.0))
+        >>> len(GridSpec().p), GridSpec().w
+        (600, (0.0, 0.2, 0.4, 0.6, 0.8, 1.0))
     """
 
     p: tuple[float, ...] = PAPER_P.values()
@@ -133,19 +174,25 @@ def check_points(points: Mapping[str, Point], where: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class GridResult:
-    """The grid of one setting. Correlations are over the used segments: rated, scored, and with a word to aggregate.
+    """The grid of one setting.
 
-    correlation: float64[P, W], NaN where undefined; the column w = 1 is the baseline for every p.
-    baseline: correlation of the base score.
-    best, best_p, best_w: the best point by `correlation.first_within_rounding`; NaN when no point is defined. With
-        best_w = 1, the metric alone, best_p means nothing.
-    plateau: number of points with w other than 1 within 1e-5 of the highest of these; 0 when there is none.
-    n_segments: segments handed in; n_rated: those with a human score; n_used: those every correlation rests on.
-        The rest of the rated have no word on the aggregated side, or no finite base score or attributions.
-    n_undefined: number of NaN points: all scores equal, or equal but for the rounding of the means.
-    share_shifted: share of used segments whose attributions had to be shifted to be positive; for p <= -1 their
-        mean is almost only a function of the number of words. NaN without used segments.
-    length_control: correlation of the number of words aggregated with the human scores.
+    All correlations use the same segments: rated, scored, and with a word to aggregate.
+
+    Attributes:
+        correlation: float64[P, W]; NaN if undefined. The column w = 1 is the baseline for every p.
+        baseline: Correlation of the unboosted scores.
+        n_segments: Number of segments passed in.
+        n_rated: Number of segments with a human score.
+        n_used: Number of segments behind every correlation.
+        best: Highest correlation. Of points within 1e-12, the first counts (p ascending, w fastest). NaN if no point is
+            defined.
+        best_p: p of the best point; meaningless if best_w is 1.
+        best_w: w of the best point.
+        plateau: Number of points with w below 1 within 1e-5 of the highest of these.
+        n_undefined: Number of NaN points.
+        share_shifted: Share of used segments whose attributions were shifted to be positive. For p <= -1 their mean
+            depends almost only on the number of words.
+        length_control: Correlation of the number of aggregated words with the human scores.
     """
 
     correlation: Floats
@@ -163,15 +210,55 @@ class GridResult:
 
 
 @dataclass(frozen=True, eq=False)
+class MeansInParts:
+    """float64[n, P] means that are too many to be held (4.8 GB for a million segments of the paper's 600 p).
+
+    Those of a range of powers, `means[:, 3:9]`, are made anew whenever they are read: see `column_blocks`.
+    values: n rows of positive attributions.
+    """
+
+    aggregation: Aggregation
+    values: Ragged
+    p: Floats
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Segments and powers."""
+        return len(self.values), len(self.p)
+
+    def __getitem__(self, places: tuple[slice, slice]) -> Floats:
+        rows, powers = places
+        return self.aggregation.aggregate(self.values, self.p[powers])[rows]
+
+
+Means = Floats | MeansInParts
+
+
+def column_blocks(means: Means, most: int | None = None) -> Iterator[tuple[slice, Floats]]:
+    """The places of some powers, at most so many, and float64[n, powers] their means, until all were there."""
+    n, n_powers = means.shape
+    at_once = n_powers if isinstance(means, np.ndarray) else fitting(PART_CELLS, n)
+    for part in ranges(n_powers, at_once):
+        held = means[:, part]
+        for inside in ranges(held.shape[1], most or n_powers):
+            yield slice(part.start + inside.start, part.start + inside.stop), held[:, inside]
+
+
+def correlate_means(kind: Kind, means: Means, base: Floats, human: Floats, w: ArrayLike) -> Floats:
+    """float64[P, W] as `correlation.correlate_grid`, of means that may be held in parts."""
+    parts = [correlate_grid(kind, block, base, human, w) for _, block in column_blocks(means)]
+    return np.concatenate(parts)
+
+
+@dataclass(frozen=True, eq=False)
 class GridInputs:
     """What a grid is computed from: the n used of N segments.
 
-    means: float64[n, P] of the attributions (4.8 GB for a million segments of the paper's 600 p); base, human:
-    float64[n]; lengths: int64[n] words aggregated; used: bool[N]; shifted: bool[n] whether an attribution was not
-    above 0; n_rated: segments with a human score.
+    means: float64[n, P] of the attributions; base, human: float64[n]; lengths: int64[n] words aggregated;
+    used: bool[N]; shifted: bool[n] whether an attribution was not above 0; n_rated: segments with a human score.
     """
 
-    means: Floats
+    means: Means
     base: Floats
     human: Floats
     lengths: Ints
@@ -181,12 +268,34 @@ class GridInputs:
 
 
 def compute_grid(spec: GridSpec, base: Floats, ground_truth: Ragged, hypothesis: Ragged, human: Floats) -> GridResult:
-    """The grid of a setting of N segments.
+    """Compute the correlation with human scores at each point of a p x w grid.
 
-    base: float64[N] scores of the metric; ground_truth and hypothesis: N rows of attributions, one per word;
-    human: float64[N], NaN = not rated. The means are kept for the next call with the same attributions
-    (`segment_means`).
-    Raises DataError when attributions are too large to be shifted, ValueError when the arrays differ in length.
+    The score of a segment at a point is s1 = w * s0 + (1 - w) * M_p of its attributions (paper, section 2.1).
+    Attributions of a segment that are not all positive are shifted first (section 3.4).
+
+    Args:
+        spec: Points and options of the grid.
+        base: float64[N], scores s0 of the metric.
+        ground_truth: N rows of attributions, one per word of the source or reference; empty rows if not explained.
+        hypothesis: N rows of attributions, one per word of the hypothesis.
+        human: float64[N], human scores; NaN if not rated.
+
+    Returns:
+        GridResult: Correlations float64[P, W], the baseline, the best point, and counts.
+
+    Raises:
+        DataError: An attribution is too large (about 1e7) to be shifted in float64.
+        ValueError: The arrays differ in length.
+
+    Example:
+        >>> import numpy as np
+        >>> from bmx_grid.measures import GridSpec, Ragged, compute_grid
+        >>> base = np.array([0.1, 0.3, 0.2, 0.4])
+        >>> hypothesis = Ragged.from_rows([[0.1, 0.3], [0.3], [0.4, 0.8], [0.9]])
+        >>> spec = GridSpec(p=(1,), w=(0, 1), side="hypothesis")
+        >>> result = compute_grid(spec, base, Ragged.from_rows([[]] * 4), hypothesis, np.array([1.0, 2.0, 3.0, 4.0]))
+        >>> result.correlation.round(3), round(result.baseline, 3), result.best_w
+        (array([[0.98, 0.8 ]]), 0.8, 0.0)
     """
     return grid_of(spec, grid_inputs(spec, base, ground_truth, hypothesis, human))
 
@@ -196,7 +305,7 @@ def grid_of(spec: GridSpec, inputs: GridInputs) -> GridResult:
     base = inputs.base
     human = inputs.human
     w = np.array(spec.w)
-    grid = correlate_grid(spec.correlation, inputs.means, base, human, w)
+    grid = correlate_means(spec.correlation, inputs.means, base, human, w)
     best = math.nan
     best_p = math.nan
     best_w = math.nan
@@ -229,63 +338,71 @@ def grid_inputs(spec: GridSpec, base: Floats, ground_truth: Ragged, hypothesis: 
     _check_lengths(base, ground_truth, hypothesis)
     if len(human) != len(base):
         raise ValueError(f"{len(base)} base scores but {len(human)} human scores")
-    of_all = segment_means(spec, ground_truth, hypothesis)
+    words = positive_words(spec.side, ground_truth, hypothesis)
     rated = np.isfinite(human)
-    used = rated & np.isfinite(base) & of_all.defined
-    # copied only where a segment is left out: no other array is as large
-    means = of_all.means if used.all() else of_all.means[used]
+    used = rated & np.isfinite(base) & words.defined
+    means: Means
+    if len(base) * len(spec.p) > HELD_CELLS:
+        means = MeansInParts(spec.aggregation, take_rows(words.values, used), np.array(spec.p))
+    else:
+        means = segment_means(spec, ground_truth, hypothesis)
+        # copied only where a segment is left out: no other array is as large
+        means = means if used.all() else means[used]
     return GridInputs(
         means=means,
         base=base[used],
         human=human[used],
-        lengths=of_all.lengths[used],
+        lengths=words.values.lengths[used],
         used=used,
-        shifted=of_all.shifted[used],
+        shifted=words.shifted[used],
         n_rated=int(rated.sum()),
     )
 
 
 @dataclass(frozen=True, eq=False)
-class SegmentMeans:
-    """The means of N segments; not to be written to, as several evaluations read the same ones.
+class PositiveWords:
+    """N rows of positive attributions.
 
-    means: float64[N, P], NaN where a segment has no word on the aggregated side or an attribution that is not finite:
-    where bool[N] defined is false. lengths: int64[N] words aggregated; shifted: bool[N] whether an attribution was not
-    above 0.
+    defined: bool[N], false for a row without words, or with one that is not finite. shifted: bool[N] whether an
+    attribution was not above 0.
     """
 
-    means: Floats
+    values: Ragged
     defined: Flags
-    lengths: Ints
     shifted: Flags
 
 
-_kept_means: dict[tuple[Any, ...], SegmentMeans] = {}
+def positive_words(side: UsedWords, ground_truth: Ragged, hypothesis: Ragged) -> PositiveWords:
+    """The attributions that are aggregated. Raises DataError when they are too large to be shifted."""
+    words = words_of(side, ground_truth, hypothesis)
+    # of all rows, so that an error names the row of the caller
+    values, shifted = shift_positive(words)
+    return PositiveWords(values, defined_rows(words), shifted)
 
 
-def segment_means(spec: GridSpec, ground_truth: Ragged, hypothesis: Ragged) -> SegmentMeans:
-    """The means of N segments for every p of a grid; the last ones are kept for the evaluations that follow.
+_kept_means: dict[tuple[Any, ...], Floats] = {}
 
-    Raises DataError when attributions are too large to be shifted.
+
+def segment_means(spec: GridSpec, ground_truth: Ragged, hypothesis: Ragged) -> Floats:
+    """float64[N, P] means of N segments for every p of a grid; the last ones are kept for the evaluations that follow.
+
+    NaN where a segment has no word on the aggregated side or an attribution that is not finite. Not to be written to,
+    as several evaluations read the same ones. Raises DataError when attributions are too large to be shifted.
     """
     key = (spec.aggregation, spec.p, spec.side, ground_truth, hypothesis)
     known = _kept_means.get(key)
     if known is not None:
         return known
-    words = words_of(spec.side, ground_truth, hypothesis)
-    # of all rows, so that an error names the row of the caller
-    positive, shifted = shift_positive(words)
-    defined = defined_rows(words)
-    usable = take_rows(positive, defined)
-    means = in_their_rows(spec.aggregation.aggregate(usable, np.array(spec.p)), defined)
-    aggregated = SegmentMeans(means, defined, words.lengths, shifted)
+    words = positive_words(spec.side, ground_truth, hypothesis)
+    usable = take_rows(words.values, words.defined)
+    means = in_their_rows(spec.aggregation.aggregate(usable, np.array(spec.p)), words.defined)
     # One power costs no more to compute again than to keep.
     if len(spec.p) > 1 and means.size <= KEPT_CELLS:
-        _kept_means[key] = aggregated
+        _kept_means[key] = means
         # dictionaries keep their order: the oldest goes first
-        while sum(kept.means.size for kept in _kept_means.values()) > KEPT_CELLS:
+        while sum(kept.size for kept in _kept_means.values()) > KEPT_CELLS:
             del _kept_means[next(iter(_kept_means))]
-    return aggregated
+    return means
 
 
 def nearest_point(p_grid: Numbers, w_grid: Numbers, p: float, w: float) -> tuple[int, int] | None:

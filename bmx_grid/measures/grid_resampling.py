@@ -47,6 +47,7 @@ from bmx_grid.measures.correlation import (
     standard_deviation,
     unit,
 )
+from bmx_grid.measures.grid import Means, column_blocks, correlate_means
 from bmx_grid.measures.resampling import (
     FEWEST_CLUSTERS,
     blocks,
@@ -76,7 +77,7 @@ class GridSample:
     """
 
     def __init__(
-        self, means: Floats, base: Floats, human: Floats, w: ArrayLike, cluster: ArrayLike, kind: Kind = "pearson"
+        self, means: Means, base: Floats, human: Floats, w: ArrayLike, cluster: ArrayLike, kind: Kind = "pearson"
     ) -> None:
         self.means = means
         self.base = base
@@ -90,10 +91,8 @@ class GridSample:
 
         The column w = 1, the last one, is that of the base score alone.
         """
-        n, n_p = self.means.shape
-        grids = np.empty((len(parts), n_p, len(self.w)))
-        for columns in ranges(n_p, fitting(PART_CELLS, n)):
-            means = self.means[:, columns]
+        grids = np.empty((len(parts), self.means.shape[1], len(self.w)))
+        for columns, means in column_blocks(self.means, fitting(PART_CELLS, len(self.base))):
             # asked for anew for each part, it would cost as much as its grid
             memory = np.empty_like(means)
             for grid, part in zip(grids, parts, strict=True):
@@ -113,7 +112,7 @@ class GridSample:
     @cached_property
     def correlation(self) -> Floats:
         """float64[P, W] the grid of all segments."""
-        return correlate_grid(self.kind, self.means, self.base, self.human, self.w)
+        return correlate_means(self.kind, self.means, self.base, self.human, self.w)
 
     @cached_property
     def baseline(self) -> float:
@@ -146,7 +145,8 @@ def cross_fit(sample: GridSample, folds: int = 10, seed: int = 0) -> Floats:
         w = sample.w[column]
         boosted = sample.base
         if w != 1:
-            mixed = w * sample.base + (1 - w) * sample.means[:, row]
+            means = sample.means[:, row : row + 1].ravel()
+            mixed = w * sample.base + (1 - w) * means
             boosted = to_scale(mixed, sample.base)
         inside = fold == number
         scores[inside] = boosted[inside]
@@ -209,13 +209,14 @@ def largest_gains(sample: GridSample, signs: Floats) -> Floats:
     # 0 is the gain of w = 1
     largest = np.zeros(len(signs))
     # base and means over one power of two, so that squares of tiny scores are not 0
-    largest_size = [np.abs(sample.base).max(initial=0.0), sample.means.max(initial=0.0)]
+    largest_size = [np.abs(sample.base).max(initial=0.0)]
+    largest_size += [means.max(initial=0.0) for _, means in column_blocks(sample.means)]
     exponent = size_exponent(np.array(largest_size))
     scaled_base = np.ldexp(sample.base, -exponent)
     centred = scaled_base - scaled_base.mean()
     spread = float(np.linalg.norm(centred))
-    for columns in ranges(sample.means.shape[1], fitting(MOMENT_CELLS, 4 * n)):
-        raw = np.ldexp(sample.means[:, columns], -exponent)
+    for columns, some_means in column_blocks(sample.means, fitting(MOMENT_CELLS, 4 * n)):
+        raw = np.ldexp(some_means, -exponent)
         means = raw - raw.mean(axis=0)
         # the means in two directions: along the base score, and across it, where they are residuals
         along = base @ means

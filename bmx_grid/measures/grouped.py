@@ -39,17 +39,22 @@ from bmx_grid.measures.systems import weighted_statistics
 Recompute = Callable[[Ints, Ints, Floats], Floats]
 ONLY_TIES = "no better than tying every pair: this is only the share of pairs that people tied"
 TOGETHER_UP_TO = 32  # segments up to which groups of one size are computed together, from the signs of all pairs
-# Resamples x segments from which correlations are projected, as 30,000 segments are at 1,000 resamples: rank
-# correlations sort each resample anew, minutes for a million segments.
-MOST_EXACT = 30_000_000
+# Resamples x segments from which correlations are projected, as 5,000 segments are at 1,000 resamples: rank
+# correlations sort each resample anew, so that 20,000 segments would take longer than 100,000 projected ones.
+MOST_EXACT = 5_000_000
 FEWEST_PROJECTED = 1000  # segments of a group: what a projection leaves out is then below 1 % of an interval
 
 
 class Grouped(NamedTuple):
-    """The mean of a statistic over the groups in which it is defined; NaN without one.
+    """The mean of a statistic over groups, with its 95 % interval.
 
-    low, high: its interval, NaN where there is none. n_undefined: groups without a value, of all n_groups; n_segments:
-    segments with both scores.
+    Attributes:
+        value: Mean over the groups in which the statistic is defined; NaN without such a group.
+        low: Lower end of the interval; NaN without resamples or with fewer than 3 clusters.
+        high: Upper end of the interval; NaN in the same cases.
+        n_groups: Number of groups.
+        n_undefined: Number of groups in which the statistic is undefined.
+        n_segments: Number of segments with all scores.
     """
 
     value: float
@@ -136,14 +141,38 @@ def grouped_correlations(
     resamples: int = 0,
     seed: int = 0,
 ) -> list[dict[Coefficient, Grouped]]:
-    """Mean within-group correlations of float64[n, K] scores with human scores, and their intervals, for each column.
+    """Average the correlations within groups, such as the translations of one source.
 
-    scores: of one metric also float64[n]. human: float64[n]; groups, clusters: n labels of any type; each segment is
-    its own cluster without. Segments with NaN in any column, or in human, are left out: columns
-    that lack other segments are for another call. Clusters are drawn with replacement: a group that lies in one
-    cluster comes and goes with it, one that spans several is recomputed from what was drawn (`_resampled`). Of
-    more than MOST_EXACT resamples x segments large groups are taken as linear in the weights (`projection`).
-    kinds: one correlation, or several. Raises ConfigError for an unknown one.
+    A group is undefined with fewer than 3 segments or if one side is constant in it. Undefined groups are counted
+    and do not enter the mean (Deutsch, Dror and Roth 2021; mt-metrics-eval).
+
+    Args:
+        kinds: `"pearson"`, `"spearman"`, `"kendall"` or `"kendall_tau_c"`, or a list of several.
+        scores: float64[N, K], scores of K metrics, or float64[N] of one. A segment with NaN in any column is ignored
+            for all columns; call once per metric if the missing segments differ.
+        human: float64[N], human scores; segments with NaN are ignored.
+        groups: N labels of any type: one group per source ("by item") or per system.
+        clusters: N labels of segments that are resampled together. Default: each segment is its own cluster.
+        resamples: Number of bootstrap resamples of clusters. 0 computes no interval.
+        seed: Seed of the resampling.
+
+    Returns:
+        list[dict[str, Grouped]]: One dictionary per column of `scores`, from kind to mean and 95 % interval.
+
+        A group within one cluster is resampled with it; a group across clusters is computed anew in each resample.
+        Above 30 million resamples x segments, large groups are linearised.
+
+    Raises:
+        ConfigError: A kind is unknown.
+        ValueError: The arrays differ in length.
+
+    Example:
+        >>> from bmx_grid.measures import grouped_correlations
+        >>> scores = [1, 2, 3, 1, 2, 3]
+        >>> human = [1, 2, 3, 1, 3, 2]
+        >>> [by_kind] = grouped_correlations("pearson", scores, human, groups=["a", "a", "a", "b", "b", "b"])
+        >>> round(by_kind["pearson"].value, 3), by_kind["pearson"].n_groups
+        (0.75, 2)
     """
     kinds = _as_kinds(kinds)
     scores, human, groups, clusters = _scored(scores, human, groups, clusters)
@@ -239,11 +268,26 @@ def _drawn_sums(rows: Floats, cluster: Ints, drawn: Floats) -> Floats:
 
 
 def within_groups(kind: Coefficient, scores: ArrayLike, human: ArrayLike, groups: ArrayLike) -> Floats:
-    """float64[K, G] the correlation of each column of float64[n, K] scores in each of the G groups.
+    """Correlate scores with human scores within each group.
 
-    scores: of one metric also float64[n]. groups: n labels of any type; G are those that differ, in their order. Groups
-    without variance or with fewer than three used segments are NaN.
-    Segments with NaN in human or in any column are left out. Raises ConfigError for an unknown kind.
+    Args:
+        kind: `"pearson"`, `"spearman"`, `"kendall"` or `"kendall_tau_c"`.
+        scores: float64[N, K], scores of K metrics, or float64[N] of one. A segment with NaN in any column is ignored.
+        human: float64[N], human scores; segments with NaN are ignored.
+        groups: N labels of any type, with G distinct values.
+
+    Returns:
+        float64[K, G]: One column per group, in the sort order of the labels. NaN in a group with fewer than 3
+            segments or with a constant side.
+
+    Raises:
+        ConfigError: `kind` is unknown.
+        ValueError: The arrays differ in length.
+
+    Example:
+        >>> from bmx_grid.measures import within_groups
+        >>> within_groups("pearson", [1, 2, 3, 1, 2, 3], [1, 2, 3, 1, 3, 2], ["a"] * 3 + ["b"] * 3).round(3)
+        array([[1. , 0.5]])
     """
     check_coefficient(kind)
     n_groups = number_of(codes(groups))
@@ -262,10 +306,34 @@ def grouped_acc_eq(
     resamples: int = 0,
     seed: int = 0,
 ) -> list[tuple[Grouped, float, list[str]]]:
-    """acc_eq of each column, calibrated over all groups at once, as `grouped_correlations`; epsilon; notes.
+    """Compute pairwise accuracy with calibrated ties (acc_eq), averaged over groups.
 
-    The interval holds epsilon at its calibrated value, and takes the accuracy of a group that spans several clusters as
-    linear in the weights (the projection of a U-statistic), since a resample of all pairs costs their number.
+    acc_eq is the share of pairs of segments that metric and human scores order alike, ties included. Two metric
+    scores tie if they differ by at most epsilon; epsilon is the threshold with the highest accuracy over all groups
+    (Deutsch, Foster and Freitag 2023). Above 1 million pairs, a random sample of 1 million is used.
+
+    Args:
+        scores: float64[N, K], scores of K metrics, or float64[N] of one. A segment with NaN in any column is ignored.
+        human: float64[N], human scores; segments with NaN are ignored.
+        groups: N labels of any type; pairs are formed within groups.
+        clusters: N labels of segments that are resampled together. Default: each segment is its own cluster.
+        resamples: Number of bootstrap resamples of clusters. 0 computes no interval.
+        seed: Seed of the sample of pairs and of the resampling.
+
+    Returns:
+        list[tuple[Grouped, float, list[str]]]: Per column of `scores`: mean accuracy with its 95 % interval, epsilon,
+            and notes, for example that the metric is no better than tying every pair. The interval keeps epsilon
+            fixed.
+
+    Raises:
+        ValueError: The arrays differ in length.
+
+    Example:
+        >>> from bmx_grid.measures import grouped_acc_eq
+        >>> scores, human = [1, 2, 3, 1, 2, 3], [1, 2, 3, 1, 3, 2]
+        >>> [(accuracy, epsilon, notes)] = grouped_acc_eq(scores, human, groups=["a"] * 3 + ["b"] * 3)
+        >>> round(accuracy.value, 3), epsilon, notes
+        (0.833, 0.0, [])
     """
     scores, human, groups, clusters = _scored(scores, human, groups, clusters)
     groups = codes(groups)

@@ -17,6 +17,7 @@ import numpy as np
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.core.threads import one_blas_thread
 from bmx_grid.measures.correlation import average_ranks, standard_deviation
+from bmx_grid.measures.ordered import compiled
 
 CHOOSING = 400  # segments on which kernel and penalty are chosen: the cost grows with the cube
 LARGEST_FIT = 2000  # segments that are fitted together at most
@@ -110,8 +111,9 @@ def residuals(
             for choice in dict.fromkeys(choices):
                 columns = [place for place, other in enumerate(choices) if other == choice]
                 precision = _precision(kernels.mixture(choice.mixture, choice.grouped), choice.ridge)
-                for place, division in enumerate(divisions):
-                    errors[place][:, columns] = _errors(precision, values[:, columns], division[rows])
+                errors[:, :, columns] = _errors(
+                    precision, values[:, columns], [division[rows] for division in divisions]
+                )
             found.append((rows, errors))
     return found
 
@@ -247,9 +249,8 @@ class _Kernels:
         name: a key of what `weigh` returns. width: of each kernel.
         """
         weights = np.full(len(inputs), 1 / len(inputs)) if self.weights is None else self.weights[name]
-        total = np.zeros((len(self.standard), len(self.standard)))
-        for weight, ranks in zip(weights, inputs, strict=True):
-            total += weight * _laplace(ranks, width)
+        rising = np.exp(np.array(inputs) / width)
+        total: Floats = compiled(_sum_of_laplace)(rising, 1 / rising, weights)
         return total
 
 
@@ -259,6 +260,26 @@ def _laplace(ranks: Floats, width: float) -> Floats:
     rising = np.exp(ranks / width)
     falling = 1 / rising
     return np.asarray(np.minimum(np.outer(rising, falling), np.outer(falling, rising)))
+
+
+def _sum_of_laplace(rising: Floats, falling: Floats, weights: Floats) -> Floats:
+    """float64[n, n] the weighted sum of `_laplace` of k inputs, from float64[k, n] exponentials of their ranks.
+
+    Compiled: written as array operations, each of the k matrices would pass through memory several times.
+    """
+    k, n = rising.shape
+    total = np.zeros((n, n))
+    for i in range(n):
+        for place in range(k):
+            weight = weights[place]
+            up = rising[place, i]
+            down = falling[place, i]
+            for j in range(i + 1):
+                total[i, j] += weight * min(up * falling[place, j], down * rising[place, j])
+    for i in range(n):
+        for j in range(i):
+            total[j, i] = total[i, j]
+    return total
 
 
 def _alignment_weights(kernels: Sequence[Floats], target: Floats) -> Floats:
@@ -330,7 +351,7 @@ def _left_out_squares(kernel: Floats, targets: Floats, strata: Ints | None) -> l
 
 
 def _precision(kernel: Floats, penalty: float) -> Floats:
-    """float64[n, n] the inverse of the kernel with the penalty on its diagonal."""
+    """float64[n, n] the inverse of the kernel with the penalty on its diagonal: its lower triangle, zeros above."""
     from scipy.linalg.lapack import dpotrf, dpotri
 
     penalised = kernel.copy()
@@ -338,24 +359,32 @@ def _precision(kernel: Floats, penalty: float) -> Floats:
     factor, failed = dpotrf(penalised.T, lower=True, overwrite_a=True)
     assert not failed, "a kernel with a penalty is positive definite"
     lower, _ = dpotri(factor, lower=True, overwrite_c=True)
-    # LAPACK fills one triangle of the inverse: the other one is its mirror image
-    mirrored = np.tril(lower, -1).T
-    return np.asarray(np.tril(lower) + mirrored)
+    return np.asarray(lower)
 
 
-def _errors(precision: Floats, targets: Floats, division: Ints) -> Floats:
-    """float64[n, q] targets less their predictions from the other parts of a division."""
+def _errors(precision: Floats, targets: Floats, divisions: Sequence[Ints]) -> Floats:
+    """float64[d, n, q] targets less their predictions from the other parts of each of d divisions.
+
+    precision: of `_precision`.
+    """
+    from scipy.linalg.blas import dsymm
     from scipy.linalg.lapack import dposv
 
-    products = precision @ targets
-    errors = np.empty_like(targets)
-    order = np.argsort(division, kind="stable")
-    starts = np.flatnonzero(np.diff(division[order])) + 1
-    for rows in np.split(order, starts):
-        if len(rows) == 1:
-            errors[rows] = products[rows] / precision[rows, rows]
-        else:
-            _, errors[rows], failed = dposv(precision[np.ix_(rows, rows)], products[rows], lower=True)
+    products = dsymm(1.0, precision, targets, lower=True)
+    alone = products / precision.diagonal()[:, None]
+    # C order for its upper triangle: what is taken from it is in the order that LAPACK solves in place.
+    upper = precision.T
+    errors = np.empty((len(divisions), *targets.shape))
+    for errors_of_division, division in zip(errors, divisions, strict=True):
+        is_alone = np.bincount(division)[division] == 1
+        errors_of_division[is_alone] = alone[is_alone]
+        together = np.flatnonzero(~is_alone)
+        order = together[np.argsort(division[together], kind="stable")]
+        starts = np.flatnonzero(np.diff(division[order])) + 1
+        for rows in np.split(order, starts) if len(order) else ():
+            # Rows ascend within a part, so that its triangle is one of the whole.
+            inside = upper[np.ix_(rows, rows)].T
+            _, errors_of_division[rows], failed = dposv(inside, products[rows], lower=True, overwrite_a=True)
             assert not failed, "a part of a positive definite matrix is positive definite"
     return errors
 

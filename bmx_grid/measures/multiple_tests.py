@@ -16,10 +16,23 @@ MOST_REPEATED = 200_000
 
 
 def holm(p: ArrayLike) -> Floats:
-    """float64[n] p values adjusted by Holm (1979): the family-wise error rate, whatever the tests' dependence.
+    """Adjust p-values for multiple tests by Holm's method.
 
-    The i-th smallest of n is multiplied by n - i + 1 and made no smaller than the one before, at most 1. NaN (a test
-    that is undefined) stays NaN and does not count in n. Raises ValueError for numbers outside [0, 1].
+    Controls the family-wise error rate under any dependence of the tests (Holm 1979).
+
+    Args:
+        p: float64[n], p-values of one family of tests. NaN (an undefined test) stays NaN and is not counted in n.
+
+    Returns:
+        float64[n]: Adjusted p-values: the i-th smallest times n - i + 1, at least the one before, at most 1.
+
+    Raises:
+        ValueError: `p` is not one-dimensional, or a p-value is outside [0, 1].
+
+    Example:
+        >>> from bmx_grid.measures import holm
+        >>> holm([0.01, 0.04, 0.03]).round(3)
+        array([0.03, 0.06, 0.06])
     """
     p = np.asarray(p, dtype=np.float64)
     if p.ndim != 1:
@@ -38,7 +51,24 @@ def holm(p: ArrayLike) -> Floats:
 
 
 def benjamini_hochberg(p: ArrayLike) -> Floats:
-    """float64[n] p values adjusted by Benjamini and Hochberg (1995): the false discovery rate. NaN as for `holm`."""
+    """Adjust p-values for multiple tests by the Benjamini-Hochberg method.
+
+    Controls the false discovery rate (Benjamini and Hochberg 1995).
+
+    Args:
+        p: float64[n], p-values of one family of tests. NaN (an undefined test) stays NaN and is not counted in n.
+
+    Returns:
+        float64[n]: Adjusted p-values.
+
+    Raises:
+        ValueError: A p-value is outside [0, 1].
+
+    Example:
+        >>> from bmx_grid.measures import benjamini_hochberg
+        >>> benjamini_hochberg([0.01, 0.04, 0.03]).round(3)
+        array([0.03, 0.04, 0.04])
+    """
     from scipy.stats import false_discovery_control
 
     adjusted = np.array(p, dtype=np.float64)

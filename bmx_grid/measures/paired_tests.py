@@ -53,16 +53,31 @@ def check_conclusion(alternative: str, confidence: float) -> None:
 
 
 def williams(r_x: float, r_y: float, r_xy: float, n: int, alternative: Alternative = "two-sided") -> float:
-    """The p value of Williams' test of r_x against r_y, two correlations with the same third variable.
+    """Run Williams' test of two correlations that share a variable.
 
-    r_x, r_y: correlations of two metrics with the human scores; r_xy: of the metrics with each other; n: the number
-    of segments (or systems) all three rest on. t has n - 3 degrees of freedom (Williams 1959, equation in Graham and
-    Baldwin 2014, "Testing for significance of increased correlation with human judgment", EMNLP). The sign counts: a
-    metric that is better when lower is negated first, which changes the sign of both its correlations.
-    It takes segments as independent and scores as normal: with clusters of segments, or scores with heavy tails, a
-    permutation by clusters (`compare`) is to be believed instead. alternative: as for `compare`.
-    NaN for a NaN, fewer than 4 segments, or correlations that leave nothing to test (two equal metrics, or a perfect
-    correlation of all three). In all other cases raises ValueError for numbers outside [-1, 1].
+    t has n - 3 degrees of freedom (Williams 1959; equation in Graham and Baldwin 2014). The test assumes independent
+    segments and normal scores. With clusters or heavy tails, use the permutation test of `compare` instead.
+
+    Args:
+        r_x: Correlation of the first metric with the human scores. Negate metrics for which lower is better before
+            computing correlations.
+        r_y: Correlation of the second metric with the human scores.
+        r_xy: Correlation of the two metrics with each other.
+        n: Number of segments (or systems) behind all three correlations.
+        alternative: `"two-sided"`, `"greater"` (r_x is higher) or `"less"`.
+
+    Returns:
+        float: p-value. NaN if a correlation is NaN, with fewer than 4 segments, for equal metrics, and if all three
+            correlations are perfect.
+
+    Raises:
+        ConfigError: `alternative` is unknown.
+        ValueError: A correlation is outside [-1, 1].
+
+    Example:
+        >>> from bmx_grid.measures import williams
+        >>> round(williams(0.6, 0.4, 0.5, n=100), 3)
+        0.016
     """
     from scipy.special import stdtr
 
@@ -91,13 +106,19 @@ def williams(r_x: float, r_y: float, r_xy: float, n: int, alternative: Alternati
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two metrics against the same human scores, or two systems.
+    """Two metrics compared on the same human scores, or two systems.
 
-    x, y: the statistic of each on the used segments; difference: x - y. low, high: interval of the difference from
-    the bootstrap. p: of the permutation test. p_bootstrap: twice the share of resamples on the smaller side of 0 (of a
-    one-sided alternative the share on the other side); it says what the interval says, and is no test under a null
-    hypothesis. n: used segments; clusters: how many clusters
-    these are.
+    Attributes:
+        x: Statistic of the first metric on the used segments.
+        y: Statistic of the second metric.
+        difference: x - y.
+        low: Lower end of the bootstrap interval of the difference; NaN with fewer than 3 units.
+        high: Upper end of the interval.
+        p: p-value of the permutation test, (k + 1) / (R + 1).
+        p_bootstrap: Twice the share of resamples on the smaller side of 0; of a one-sided alternative, the share on
+            the opposite side. It restates the interval and tests no null hypothesis.
+        n: Number of used segments.
+        clusters: Number of clusters of these segments.
     """
 
     x: float
@@ -145,31 +166,44 @@ def compare(
     alternative: Alternative = "two-sided",
     confidence: float = CONFIDENCE,
 ) -> Comparison:
-    """The difference of two metrics' correlations with the human scores: interval by bootstrap, p by permutation.
+    """Test whether two metrics correlate differently with human scores.
 
-    x, y, human: float64[N], one row per segment (and system); a row with NaN or infinity in any of them is left out.
-    cluster: N labels of segments that are not independent of each other, the inputs of a design with systems; each
-    row is its own without. system: N labels. group: N labels, for the mean of the correlations within groups, of those
-    where it is defined; a row that is drawn twice counts twice in its group.
+    Permutations swap the standardised scores of the two metrics (Deutsch, Dror and Roth 2021). The test is exact for
+    exchangeable metrics and asymptotically valid, in the number of clusters, for metrics with equal correlations.
 
-    unit: what is swapped between the metrics, and drawn with replacement.
-        "inputs": whole clusters (PERM-INPUTS, BOOT-INPUTS). "systems": whole systems. "both": each row is swapped if
-        either its system or its cluster is, not both (PERM-BOTH as in nlpstats), and counts as often as its system
-        was drawn times its cluster was (BOOT-BOTH).
-        The default is "inputs": it says what another sample of segments would say of these systems, and it keeps its
-        size where rows share a source or reference. "both" also asks about other systems, of which there are few.
-    Scores of both metrics are standardised over the used rows before they are swapped, as in Deutsch et al. Swapping
-    turns the sign of each cluster's contribution to the difference, so that the test is exact where the two metrics
-    are exchangeable, and right for many clusters where only their correlations are equal.
-    p = (k + 1) / (R + 1) for k of R swaps that differ as much as observed (an undefined one counts as such).
-    bootstrap: false for the permutation test alone; interval and p_bootstrap are then NaN.
-    alternative: what p speaks of: that the metrics differ ("two-sided"), or that x correlates better ("greater") or
-        worse ("less") than y; choose the side before the scores are seen. confidence: of the interval, whose two ends
-        it always has.
+    Args:
+        x: float64[N], scores of the first metric.
+        y: float64[N], scores of the second metric.
+        human: float64[N], human scores. A row with NaN or infinity in x, y or human is ignored.
+        cluster: N labels of rows that are not independent, such as the source. Default: each row is its own cluster.
+        system: N labels of systems; required by `unit="systems"` and `unit="both"`.
+        group: N labels. If set, the statistic is the mean of the correlations within groups.
+        statistic: `"pearson"`, `"spearman"`, `"kendall"` or `"kendall_tau_c"`.
+        unit: Unit that is swapped and resampled. `"inputs"`: clusters (PERM-INPUTS, BOOT-INPUTS), which generalises
+            to new segments of the same systems. `"systems"`: systems. `"both"`: a row is swapped if its system or
+            its cluster is, not both (PERM-BOTH), and its weight is the product of the two draws (BOOT-BOTH).
+        resamples: Number R of permutations and of bootstrap resamples.
+        seed: Seed of all random draws.
+        bootstrap: If false, skip the interval and `p_bootstrap`.
+        alternative: `"two-sided"`, `"greater"` (x correlates better) or `"less"`. Choose it before you see the scores.
+        confidence: Level of the interval. Default: 0.95 for 95 %.
 
-    NaN for interval and p with fewer than 3 units or an undefined difference. Raises ValueError for arrays of different
-    lengths, a unit that needs systems without them and a confidence not between 0 and 1, ConfigError for an unknown
-    name.
+    Returns:
+        Comparison: Both statistics, their difference with its interval, and p-values. Interval and p-values are NaN
+            with fewer than 3 units or if the difference is undefined.
+
+    Raises:
+        ConfigError: `statistic`, `unit` or `alternative` is unknown.
+        ValueError: The arrays differ in length, `unit` needs systems, or `confidence` is outside (0, 1).
+
+    Example:
+        >>> import numpy as np
+        >>> from bmx_grid.measures import compare
+        >>> rng = np.random.default_rng(0)
+        >>> human = rng.normal(size=200)
+        >>> result = compare(human + rng.normal(size=200), human + 3 * rng.normal(size=200), human, resamples=200)
+        >>> result.low < result.difference < result.high, result.p < 0.05, result.n
+        (True, True, 200)
     """
     check_conclusion(alternative, confidence)
     drawn = drawn_correlations(
@@ -270,11 +304,39 @@ def compare_sums(
     alternative: Alternative = "two-sided",
     confidence: float = CONFIDENCE,
 ) -> Comparison:
-    """Two scores that `combine` makes of sums over the same N rows, from float64[N, K] terms of these sums.
+    """Test whether two scores differ that are computed from sums over segments.
 
-    With `systems.by_mean` and `systems.mean` two means, of agreement within each item, say. cluster: N labels of rows
-    that are drawn and swapped together; each is its own without. A row with NaN or infinity is left out.
-    alternative, confidence: as for `compare`. Raises ValueError for terms or labels of other shapes.
+    BLEU of a corpus is such a score, as are means. The interval is a paired bootstrap (Koehn 2004), the test is
+    approximate randomisation (Riezler and Maxwell 2005).
+
+    Args:
+        x: float64[N, K], terms of the first score, one row per segment.
+        y: float64[N, K], terms of the second score. A row with NaN or infinity in x or y is ignored.
+        combine: Function from sums float64[..., K] to scores float64[...].
+        cluster: N labels of rows that are swapped and resampled together. Default: each row is its own cluster.
+        resamples: Number of permutations and of bootstrap resamples.
+        seed: Seed of all random draws.
+        alternative: `"two-sided"`, `"greater"` (x is higher) or `"less"`.
+        confidence: Level of the interval. Default: 0.95 for 95 %.
+
+    Returns:
+        Comparison: Both scores, their difference with its interval, and p-values. Interval and p-values are NaN with
+            fewer than 3 clusters.
+
+    Raises:
+        ConfigError: `alternative` is unknown.
+        ValueError: The shapes differ, or `confidence` is outside (0, 1).
+
+    Example:
+        >>> import numpy as np
+        >>> from bmx_grid.measures import compare_sums
+        >>> def share(sums):
+        ...     return sums[..., 0] / sums[..., 1]
+        >>> x = np.array([[3, 4], [2, 4], [4, 4], [1, 2]])
+        >>> y = np.array([[1, 4], [2, 4], [3, 4], [1, 2]])
+        >>> result = compare_sums(x, y, share)
+        >>> round(result.x, 3), round(result.y, 3), round(result.difference, 3)
+        (0.714, 0.5, 0.214)
     """
     check_conclusion(alternative, confidence)
     labels = labels_of_rows(cluster, len(x))

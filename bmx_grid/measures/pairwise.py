@@ -94,11 +94,33 @@ def pairwise_correlations(
     resamples: int = 0,
     seed: int = 0,
 ) -> list[Grouped]:
-    """PDP of each column of float64[n, K] scores, as `grouped.grouped_correlations` gives other correlations.
+    """Correlate pairwise differences between translations of the same source (PDP).
 
-    Arguments as there; items: n labels of the sources. Segments with NaN in any column, or in human, are left out.
-    Groups are sources, undefined with less than two outputs. The 95 % interval is by a bootstrap of the clusters that
-    have a source with two outputs.
+    PDP is Pearson's r between differences in metric score and differences in human score, over all pairs of outputs
+    for one source (DiIanni and Deutsch 2025, arXiv 2509.25546). The difficulty of a source cancels.
+
+    Args:
+        scores: float64[N, K], scores of K metrics, or float64[N] of one. A segment with NaN in any column is ignored.
+        human: float64[N], human scores; segments with NaN are ignored.
+        items: N labels of the sources. A source with one output has no pair.
+        clusters: N labels of segments that are resampled together: the sources, or larger clusters. A source across
+            several clusters is undefined; without labels, that is every source.
+        resamples: Number of bootstrap resamples of clusters. 0 computes no interval.
+        seed: Seed of the resampling.
+
+    Returns:
+        list[Grouped]: One per column of `scores`: PDP with its 95 % interval. `n_groups` counts sources,
+            `n_undefined` those without a pair.
+
+    Raises:
+        ValueError: The arrays differ in length.
+
+    Example:
+        >>> from bmx_grid.measures import pairwise_correlations
+        >>> source = ["a", "a", "b", "b", "c"]
+        >>> [pdp] = pairwise_correlations([1, 3, 7, 8, 2], [10, 30, 50, 60, 0], source, clusters=source)
+        >>> round(pdp.value, 3), pdp.n_groups, pdp.n_undefined
+        (1.0, 3, 1)
     """
     scores, human, items, clusters = grouped_columns(scores, human, items, clusters)
     used = np.isfinite(scores).all(axis=1) & np.isfinite(human)

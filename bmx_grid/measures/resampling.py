@@ -182,10 +182,30 @@ def check_confidence(confidence: float) -> None:
 
 
 def interval(samples: Floats, units: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """The interval of float64[R] resamples of so many units, at `interval_levels`, linearly interpolated.
+    """Compute a bootstrap interval from resampled statistics.
 
-    Undefined resamples (NaN) are left out, as nlpstats does. NaN where more than half of them are undefined, of none,
-    and of fewer than FEWEST_CLUSTERS units. confidence: .95 for a 95 % interval; ValueError unless between 0 and 1.
+    Uses the expanded percentile interval (Hesterberg 2015): its quantiles are wider than the plain ones if the number
+    of units is small. Undefined resamples (NaN) are ignored.
+
+    Args:
+        samples: float64[R], statistic of R resamples.
+        units: Number of units (clusters) that were resampled.
+        confidence: Level of the interval. Default: 0.95 for 95 %.
+
+    Returns:
+        tuple[float, float]: Lower and upper end. NaN without resamples, with fewer than 3 units, and if more than
+            half of the resamples are undefined.
+
+    Raises:
+        ValueError: `confidence` is outside (0, 1).
+
+    Example:
+        >>> import numpy as np
+        >>> from bmx_grid.measures import interval
+        >>> samples = np.arange(1001) / 1000
+        >>> low, high = interval(samples, units=18)
+        >>> round(low, 4), round(high, 4)
+        (0.015, 0.985)
     """
     check_confidence(confidence)
     known = samples[~np.isnan(samples)]
@@ -217,12 +237,16 @@ def interval_levels(units: int, confidence: float = CONFIDENCE) -> tuple[float, 
 
 @dataclass(frozen=True)
 class ClusterMean:
-    """The mean of values of settings in clusters.
+    """The mean of values in clusters, with an interval and a sign test.
 
-    mean: of the n defined values, each counted once; low, high: its interval, of the kind `interval_kind(clusters)`,
-    NaN with fewer than 3 clusters. clusters: those with a defined value; positive: how many have a mean above 0; p: of
-    the sign test on these and the clusters with one below 0 (within 1e-12 of it is neither), one-sided: whether more
-    are positive.
+    Attributes:
+        mean: Mean of the defined values, each counted once.
+        low: Lower end of the interval; NaN with fewer than 3 clusters.
+        high: Upper end of the interval.
+        p: One-sided p-value of the sign test that more clusters have a positive mean than a negative one.
+        positive: Number of clusters with a mean above 0.
+        n: Number of defined values.
+        clusters: Number of clusters with a defined value.
     """
 
     mean: float
@@ -242,17 +266,31 @@ def cluster_mean(
     seed: int = 0,
     confidence: float = CONFIDENCE,
 ) -> ClusterMean:
-    """The mean of float64[N] values of settings in clusters given by N labels; NaN values are left out.
+    """Average values in clusters, with an interval over clusters and a sign test.
 
-    Settings on the same segments and human scores are not independent of each other: four explainers on one language
-    pair are one look at it, not four. A cluster is a data set x language pair.
-    A bootstrap of few clusters is too short, whatever its levels: it cannot reach beyond the clusters that were seen.
-    With normal values its 95 % intervals hold the mean in 74 % of cases for 3 clusters, 92 % for 5, 94 % for 7 and 95 %
-    from 12 on, Student's t in 95 % throughout; with skewed values the two do not differ.
-    The interval of few clusters is that of Student's t with the standard error of the clusters (for clusters of one
-    size the t interval of their means), that of many the expanded percentile interval (`interval_levels`) of
-    the mean over whole clusters drawn with replacement. confidence: of the interval. Raises ValueError when the arrays
-    differ in length, and for a confidence that is not between 0 and 1.
+    Values of one cluster are not independent: four explainers on one language pair share segments and human scores.
+    With fewer than 12 clusters the interval is Student's t with the standard error of the clusters; from 12 clusters,
+    it is an expanded percentile bootstrap of whole clusters. A bootstrap of few clusters is too narrow: with normal
+    values, 95 % intervals cover the mean in 74 % of cases for 3 clusters and in 92 % for 5.
+
+    Args:
+        values: float64[N]; NaN is ignored.
+        cluster: N labels of clusters, such as data set and language pair.
+        resamples: Number of bootstrap resamples.
+        seed: Seed of the resampling.
+        confidence: Level of the interval. Default: 0.95 for 95 %.
+
+    Returns:
+        ClusterMean: Mean, interval and one-sided sign test.
+
+    Raises:
+        ValueError: The arrays differ in length, or `confidence` is outside (0, 1).
+
+    Example:
+        >>> from bmx_grid.measures import cluster_mean
+        >>> result = cluster_mean([1, 2, 3, float("nan")], ["cs-en", "de-en", "fi-en", "fi-en"])
+        >>> round(result.mean, 3), round(result.low, 3), round(result.high, 3), result.p
+        (2.0, -0.484, 4.484, 0.125)
     """
     from scipy.special import stdtrit
     from scipy.stats import binomtest

@@ -24,10 +24,28 @@ MOST_MATCHINGS = 4096  # of a text that are kept; a rater's spans seldom overlap
 
 
 def character_sums(length: int, predicted: Ints, gold: Ints, partial_credit: float = PARTIAL_CREDIT) -> Floats:
-    """float64[4] of a text of so many characters: credit, predicted characters, the credit again, true characters.
+    """Count the characters of a text on which two sets of error spans agree.
 
-    A character counts as often as spans cover it. It is right as often as both sides have it in an error of the same
-    severity; of the others, as many as both have left get the partial credit (Lavie et al. 2025, task 2).
+    A character counts once per span that covers it. It earns full credit for an error of the same severity on both
+    sides, and partial credit for one of the other severity (Lavie et al. 2025, WMT25 task 2).
+
+    Args:
+        length: Number of characters of the text.
+        predicted: int64[n, 3], predicted spans: start, end (exclusive), and severity, 1 for major and 0 for minor.
+        gold: int64[m, 3], true spans.
+        partial_credit: Credit for a character with an error of the other severity, from 0 to 1. Default: 0.5.
+
+    Returns:
+        float64[4]: Credit, number of predicted characters, credit, number of true characters. Sums over texts give
+            precision, recall and F1 (see `agreement_with_interval`).
+
+    Example:
+        >>> import numpy as np
+        >>> from bmx_grid.measures import character_sums
+        >>> character_sums(10, np.array([[0, 4, 1]]), np.array([[2, 6, 1]]))
+        array([2., 4., 2., 4.])
+        >>> character_sums(10, np.array([[0, 4, 1]]), np.array([[2, 6, 0]]))
+        array([1., 4., 1., 4.])
     """
     of_predicted = _covered(length, predicted)
     of_gold = _covered(length, gold)
@@ -52,11 +70,25 @@ def _covered(length: int, spans: Ints) -> Floats:
 
 
 def span_sums(predicted: Ints, gold: Ints) -> Floats:
-    """float64[4] of a text: credit and number of predicted spans, credit and number of true spans (MPP).
+    """Match predicted and true error spans of a text, with credit for overlap (MPP).
 
-    Match with partial overlap and partial credit (Perrella et al. 2026, arXiv 2603.19921): spans are matched one to
-    one so that the F1 of the text is highest, of equal ones with the highest precision plus recall. A matched predicted
-    span is worth the share of its characters that overlap, a true one the share of its own. Severities do not count.
+    MPP is "match with partial overlap and partial credit" (Perrella et al. 2026, arXiv 2603.19921). Spans are matched
+    one to one for the highest F1 of the text, then the highest precision plus recall. A matched span earns the share of
+    its characters that overlap. Severities are ignored.
+
+    Args:
+        predicted: int64[n, 3], predicted spans: start, end (exclusive) and severity. Empty spans are ignored.
+        gold: int64[m, 3], true spans.
+
+    Returns:
+        float64[4]: Credit and number of predicted spans, credit and number of true spans. Sums over texts give
+            precision, recall and F1 (see `agreement_with_interval`).
+
+    Example:
+        >>> import numpy as np
+        >>> from bmx_grid.measures import span_sums
+        >>> span_sums(np.array([[0, 4, 1]]), np.array([[2, 6, 0], [8, 9, 0]]))
+        array([0.5, 1. , 0.5, 2. ])
     """
     # Omissions have no characters that could overlap.
     predicted = predicted[predicted[:, 1] > predicted[:, 0]]
@@ -166,9 +198,26 @@ def agreement(sums: Floats) -> Floats:
 def agreement_with_interval(
     sums: Floats, cluster: ArrayLike, *, resamples: int = 1000, seed: int = 0
 ) -> tuple[Floats, tuple[float, float]]:
-    """float64[3] precision, recall and F1 over N texts, and the 95 % interval of F1 over whole clusters.
+    """Compute precision, recall and F1 of error spans over texts.
 
-    sums: float64[N, 4]; cluster: N labels.
+    Args:
+        sums: float64[N, 4], one row per text from `character_sums` or `span_sums`.
+        cluster: N labels of texts that are resampled together.
+        resamples: Number of bootstrap resamples of clusters.
+        seed: Seed of the resampling.
+
+    Returns:
+        tuple[float64[3], tuple[float, float]]: Precision, recall and F1 over all texts, and the 95 % interval of F1.
+            NaN: precision without predicted spans, recall without true spans, F1 without either, and the interval with
+            fewer than 3 clusters.
+
+    Example:
+        >>> import numpy as np
+        >>> from bmx_grid.measures import agreement_with_interval
+        >>> sums = np.array([[2.0, 4.0, 2.0, 4.0], [3.0, 4.0, 3.0, 8.0]])
+        >>> values, (low, high) = agreement_with_interval(sums, ["a", "b"])
+        >>> values.round(3), low, high
+        (array([0.625, 0.417, 0.5  ]), nan, nan)
     """
     by_cluster = sums_by(codes(cluster), sums)
     samples = resampled_sums(agreement, by_cluster, resamples, seed)

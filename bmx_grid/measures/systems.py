@@ -296,13 +296,32 @@ TAIL = 0.025  # of the resamples, at each end
 
 
 def rank_ranges(scores: Floats, samples: Floats) -> Ints:
-    """int64[4, S] rank, the ends of its range and cluster of float64[S] scores of systems, higher is better.
+    """Rank systems, with rank ranges and clusters from resampled scores.
 
-    rank: 1 and the number of systems with a higher score: equal scores share the best of their ranks. The range is of
-    float64[B, S] resampled scores; clusters count from 1, the best. A system without a score (NaN) is left out, with 0;
-    so are resamples in which another system has none. Systems that are equal in a resample have all the ranks that they
-    share, so that turning all signs turns the ranges round. Without a resample there are ranks only, the rest is 0.
-    Raises ValueError for other shapes.
+    Ranges are those of WMT before 2024: 2.5 % of the resamples are cut off at each end (Koehn 2012). Systems of
+    different clusters have ranges that do not overlap (Bojar et al. 2013).
+
+    Args:
+        scores: float64[S], scores of S systems, higher is better. A system with NaN gets 0 in all rows.
+        samples: float64[B, S], scores in B resamples. A resample with NaN for another system is ignored.
+
+    Returns:
+        int64[4, S]: Rank (equal scores share the best rank), best and worst rank of the range, and cluster, counted
+            from 1 (best). Range and cluster are 0 without resamples.
+
+    Raises:
+        ValueError: The shapes do not match.
+
+    Example:
+        >>> import numpy as np
+        >>> from bmx_grid.measures import rank_ranges
+        >>> scores = np.array([3.0, 2.0, 1.0])
+        >>> samples = np.array([[3.0, 2.0, 1.0], [3.0, 1.0, 2.0]])
+        >>> rank_ranges(scores, samples)
+        array([[1, 2, 3],
+               [1, 2, 2],
+               [1, 3, 3],
+               [1, 2, 2]])
     """
     from scipy.stats import rankdata
 
@@ -365,9 +384,22 @@ def ranges_by_wins(scores: Floats) -> Ints:
 
 
 def outliers(scores: Floats) -> Flags:
-    """bool[S] systems more than 2.5 deviations from the median of float64[S] human scores (Mathur et al. 2020).
+    """Find systems whose human score is far from the median.
 
-    The deviation is 1.483 times the median absolute one; none where that is 0, as of fewer than three systems.
+    An outlier is more than 2.5 deviations from the median; the deviation is 1.483 times the median absolute deviation
+    (Mathur, Baldwin and Cohn 2020).
+
+    Args:
+        scores: float64[S], human scores of S systems; NaN is ignored.
+
+    Returns:
+        bool[S]: True for outliers. No system is an outlier with fewer than 3 scores or if the deviation is 0.
+
+    Example:
+        >>> import numpy as np
+        >>> from bmx_grid.measures import outliers
+        >>> outliers(np.array([1.0, 2.0, 3.0, 4.0, 100.0]))
+        array([False, False, False, False,  True])
     """
     known = scores[np.isfinite(scores)]
     if len(known) < FEWEST_SYSTEMS:

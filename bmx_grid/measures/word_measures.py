@@ -65,20 +65,33 @@ PER_LABEL = 7  # statistics of each label
 
 
 def statistics(gold: LabelRows, predicted: LabelRows) -> Floats:
-    """float64[N, 18] the sums of each text that `measures` needs.
+    """Count what word-level measures need, per text.
 
-    gold, predicted: `Labels` of the words of N texts, or N lists of 1 for BAD and 0 for OK.
+    A measure of a corpus is a function of the summed rows, so that texts can be resampled (see `label_measures`).
 
-    Of both labels in turn, OK first: words of the label in both labellings, in the predicted one, in the true one; sums
-    of the agreeing shares of predicted spans and their number, the same of true spans. Then SeqCor, its attainable
-    maximum, 1 for each text with words, and the number of words.
+    Args:
+        gold: True labels: `Labels`, or N lists with 1 for BAD and 0 for OK.
+        predicted: Predicted labels of the same words, in the same form.
 
-    SeqCor of a text of n words: for each label, true and predicted spans are matched one to one by their
-    largest intersection (`_matched`); the matched words count n / (2 k) each, with k words of the label in the
-    true labelling, and 0 where there are none; the sum is divided by n and multiplied by the ratio of the smaller to
-    the larger number of spans. A text with only one true label reaches 1/2 at most: the attainable maximum is half of
-    the number of labels that it has. A text without words has no SeqCor and is left out of the mean.
-    Raises ValueError when the labellings have other numbers of words.
+    Returns:
+        float64[N, 18]: One row per text. Columns 0-6 for OK, 7-13 for BAD: words with the label in both labellings,
+            in the predicted and in the true one; summed agreeing shares and number of predicted spans; the same of true
+            spans. Then SeqCor, its attainable maximum, 1 for a text with words, and the number of words.
+
+        SeqCor follows the WMT15 scorer. Per label, true and predicted spans are matched one to one by their largest
+        intersection. The matched words are divided by twice the true words of the label, summed over labels, and
+        multiplied by the ratio of the smaller to the larger number of spans.
+
+    Raises:
+        ValueError: The labellings differ in their numbers of words, or a label is neither 0 nor 1.
+
+    Example:
+        >>> from bmx_grid.measures import statistics
+        >>> counts = statistics([[0, 1, 0]], [[0, 1, 1]])
+        >>> counts.shape
+        (1, 18)
+        >>> counts[0, 7:10]  # BAD words in both labellings, in the predicted and in the true one
+        array([1., 2., 1.])
     """
     gold = Labels.of(gold)
     predicted = Labels.of(predicted)
@@ -204,9 +217,14 @@ def _mcc(ok: Floats, bad: Floats) -> Floats:
 
 
 class WordMeasure(NamedTuple):
-    """A measure on all texts that count.
+    """A word-level measure over texts, with its 95 % interval.
 
-    low, high: its interval, of the bootstrap; n_segments: texts that count; n_left_out: texts without a value.
+    Attributes:
+        value: The measure; NaN if undefined.
+        low: Lower end of the bootstrap interval over clusters; NaN with fewer than 3.
+        high: Upper end of the interval.
+        n_segments: Number of texts that are counted.
+        n_left_out: Number of texts without a value.
     """
 
     value: float
@@ -239,9 +257,29 @@ def mean_over_segments(
 def label_measures(
     statistics: ArrayLike, cluster: ArrayLike | None = None, *, resamples: int = 1000, seed: int = 0
 ) -> dict[str, WordMeasure]:
-    """All MEASURES of a labelling with their intervals, from `statistics` float64[N, 18]; as above.
+    """Compute F1, MCC, phrase F1 and SeqCor of word labels, with 95 % intervals.
 
-    Texts without words are left out.
+    The measures are those that Logacheva, Lukasik and Specia (2016) compare. An F1 is 0 if only one labelling has the
+    label, and NaN if neither has. The MCC is NaN if a labelling is constant.
+
+    Args:
+        statistics: float64[N, 18], result of `statistics`. Texts without words are ignored.
+        cluster: N labels of texts that are resampled together. Default: each text is its own cluster.
+        resamples: Number of bootstrap resamples.
+        seed: Seed of the resampling.
+
+    Returns:
+        dict[str, WordMeasure]: `f1_ok`, `f1_bad`, `f1_mult` (their product), `mcc`, `phrase_f1_ok`, `phrase_f1_bad`,
+            `phrase_f1_mult`, `seqcor` and `seqcor_max` (its attainable maximum).
+
+    Raises:
+        ValueError: `cluster` differs in length.
+
+    Example:
+        >>> from bmx_grid.measures import label_measures, statistics
+        >>> values = label_measures(statistics([[0, 1, 0]], [[0, 1, 1]]))
+        >>> round(values["f1_bad"].value, 3), round(values["mcc"].value, 3)
+        (0.667, 0.5)
     """
     terms = np.asarray(statistics, dtype=np.float64)
     has_words = terms[:, -2] > 0
@@ -275,22 +313,32 @@ def _measures(
 def rank_words(
     gold: LabelRows, attributions: Ragged | Iterable[ArrayLike], ties: Ties = "expected"
 ) -> dict[str, Floats]:
-    """float64[N] measures of N segments by name; NaN without words, of one label, or with a NaN attribution.
+    """Score how well word attributions rank translation errors, per text.
 
-    auc: probability that a BAD word has a lower attribution than an OK word, ties counting half. ap: average
-    precision. recall_at_k: share of the K BAD words among the K words of the lowest attributions.
+    These are the measures of the Eval4NLP 2021 and WMT22 shared tasks on explainable quality estimation (Fomicheva et
+    al. 2021; Zerva et al. 2022). A low attribution marks a suspected error.
 
-    gold: the true labels, `Labels` or N lists of 1 for BAD and 0 for OK. attributions: float64 per word, low for a
-    suspected error, `Ragged` or N lists.
+    Args:
+        gold: True labels: `Labels`, or N lists with 1 for BAD and 0 for OK.
+        attributions: `Ragged`, or N lists of floats, one per word; low for a suspected error.
+        ties: Order of tied words at the K-th place. `"expected"`: expected recall over all orders. `"argsort"`: the
+            order of the Eval4NLP script, which depends on the NumPy build and the processor.
 
-    Average precision is the sum over distinct attributions of the recall gained times the precision reached, without
-    interpolation (as in scikit-learn), so that tied words enter together.
-    ties: which of the words that tie for the last of the K places count.
-        "expected": each with the same probability; the expected recall.
-        "argsort": `numpy.argsort(-attributions)[::-1][:K]`, as in the evaluation script of Eval4NLP 2021, which the
-        official numbers of WMT22 were made with. Which tied words this takes is not defined: it depends on the build
-        of numpy and on the processor.
-    Raises ValueError when labels and attributions have other numbers of words, ConfigError for an unknown rule.
+    Returns:
+        dict[str, float64[N]]: `auc`: probability that a BAD word has a lower attribution than an OK word, ties counting
+            half. `ap`: average precision without interpolation, as in scikit-learn. `recall_at_k`: share of the K BAD
+            words among the K lowest attributions. NaN for a text without words, with one label only, or with a NaN
+            attribution.
+
+    Raises:
+        ConfigError: `ties` is unknown.
+        ValueError: Labels and attributions differ in their numbers of words, or a label is neither 0 nor 1.
+
+    Example:
+        >>> from bmx_grid.measures import rank_words
+        >>> ranked = rank_words([[0, 1, 0], [1, 0]], [[0.3, -0.1, 0.2], [0.1, 0.1]])
+        >>> ranked["auc"], ranked["recall_at_k"]
+        (array([1. , 0.5]), array([1. , 0.5]))
     """
     if ties not in get_args(Ties):
         raise ConfigError("ties: " + unknown("rule", ties, get_args(Ties)))

@@ -62,11 +62,18 @@ class Tokenizer:
     """From texts and words to tokens. Words are remembered, since they come back in every text.
 
     by_word: whether the tokens of a text are the tokens of its words, one word after the other. A text with
-    line feeds is always taken as a whole, because some tokenizers join lines.
+    line feeds is always taken as a whole, because some tokenizers join lines. of_text: the same tokens of a whole text,
+    if there is a quicker way than by words.
     """
 
-    def __init__(self, tokenize: Callable[[str], Iterable[str]], by_word: bool) -> None:
+    def __init__(
+        self,
+        tokenize: Callable[[str], Iterable[str]],
+        by_word: bool,
+        of_text: Callable[[str], Sequence[str]] | None = None,
+    ) -> None:
         self._tokenize = tokenize
+        self._of_text = of_text
         self.by_word = by_word
         self.word = functools.lru_cache(maxsize=2**16)(self._whole)
 
@@ -75,6 +82,15 @@ class Tokenizer:
         if not self.by_word or "\n" in text:
             return self._whole(text)
         return tuple(chain.from_iterable(map(self.word, split_words(text))))
+
+    def pairs(self, items: Iterable[Item]) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
+        """The tokens of the hypothesis and the reference of each item."""
+        for item in items:
+            yield self._sequence(item.text("hypothesis")), self._sequence(item.text("reference"))
+
+    def _sequence(self, text: str) -> Sequence[str]:
+        """The tokens of a text."""
+        return self.text(text) if self._of_text is None else self._of_text(text)
 
     def _whole(self, text: str) -> Tokens:
         return tuple(self._tokenize(text))
@@ -92,14 +108,6 @@ def tokens_of_words(plan: Plan, tokenizer: Tokenizer) -> tuple[list[Tokens], Tok
         return None
     instead = tokenizer.word(replacement) if replacement else ()
     return list(map(tokenizer.word, plan.words)), instead
-
-
-def sides_of_items(items: Iterable[Item], tokenizer: Tokenizer) -> Iterator[MaskedSide]:
-    """One side per item: the hypothesis with nothing masked, beside the reference."""
-    for item in items:
-        hypothesis = tokenizer.text(item.text("hypothesis"))
-        reference = tokenizer.text(item.text("reference"))
-        yield _shown(hypothesis, reference, is_hypothesis=True)
 
 
 def fixed_text(request: Request) -> str:

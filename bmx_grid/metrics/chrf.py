@@ -15,7 +15,8 @@ from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Floats
 from bmx_grid.metrics._ngrams import count_ngrams, ngrams_of
-from bmx_grid.metrics._sides import CountedSide, Tokenizer, sides_of_items, sides_of_request
+from bmx_grid.metrics._pair_counts import count_pairs
+from bmx_grid.metrics._sides import Indices, Tokenizer, sides_of_request
 from bmx_grid.metrics.base import Counted
 from bmx_grid.words.perturbation import Item, Request
 
@@ -59,7 +60,10 @@ class Chrf(Counted):
         """float64[n, 3 * orders]: matches, n-grams of the reference and of the hypothesis, order by order."""
 
         def count(single: Sequence[Item]) -> Floats:
-            return self._statistics(lambda tokenizer, orders: sides_of_items(single, tokenizer))
+            def counts(tokenizer: Tokenizer, orders: int) -> Indices:
+                return count_pairs(tokenizer.pairs(single), orders)
+
+            return self._statistics(counts)
 
         return self.of_best(items, count, self.combine)
 
@@ -92,22 +96,23 @@ class Chrf(Counted):
         if not requests:
             return []
 
-        def sides(tokenizer: Tokenizer, orders: int) -> Iterator[CountedSide]:
-            return chain.from_iterable(sides_of_request(request, tokenizer, orders) for request in requests)
+        def counts(tokenizer: Tokenizer, orders: int) -> Indices:
+            sides = (sides_of_request(request, tokenizer, orders) for request in requests)
+            return count_ngrams(chain.from_iterable(sides), orders)
 
-        scores = self.combine(self._statistics(sides))
+        scores = self.combine(self._statistics(counts))
         ends = np.cumsum([len(request.plan) for request in requests])
         return np.split(scores, ends[:-1])
 
-    def _statistics(self, sides: Callable[[Tokenizer, int], Iterator[CountedSide]]) -> Floats:
-        """`statistics` of the texts of `sides`, given a tokenizer and the longest n-grams."""
+    def _statistics(self, counts_of: Callable[[Tokenizer, int], Indices]) -> Floats:
+        """`statistics` of what `counts_of` a tokenizer and the longest n-grams counts (`count_ngrams`)."""
         matches = []
         hypotheses = []
         references = []
         for tokenizer_of, orders in ((_characters, self.char_order), (_words, self.word_order)):
             if orders > 0:
                 tokenizer = tokenizer_of(self.lowercase)
-                counts = count_ngrams(sides(tokenizer, orders), orders)
+                counts = counts_of(tokenizer, orders)
                 matches.append(counts[2:])
                 hypotheses.append(ngrams_of(counts[0], orders))
                 references.append(ngrams_of(counts[1], orders))
@@ -131,7 +136,7 @@ def _characters(lowercase: bool) -> Tokenizer:
         cased = text.lower() if lowercase else text
         return "".join(cased.split())
 
-    return Tokenizer(characters, by_word=True)
+    return Tokenizer(characters, by_word=True, of_text=characters)
 
 
 @functools.cache

@@ -69,8 +69,8 @@ class Comet(_OfLibrary):
     LIBRARY: ClassVar[str] = "comet"
     PACKAGE: ClassVar[str] = "unbabel-comet"
     LIMITS: ClassVar[str] = (
-        "Its release 2.2.7 asks for numpy<2 and transformers<5, older than what is needed here: score in an "
-        "environment of its own, and read the scores with metric=[imported]."
+        "Its release 2.2.7 asks for numpy<2 and transformers<5, older than what is needed here: run it in an "
+        "environment of its own with metric=[command] (docs/comet.md)."
     )
 
     model: str = identity("Unbabel/wmt20-comet-qe-da")

@@ -17,12 +17,12 @@ from bmx_grid.core.errors import ConfigError, UnavailableError
 from bmx_grid.core.identity import file_digest, identity
 from bmx_grid.core.ragged import Flags, Floats
 from bmx_grid.metrics._ngrams import NgramTrie, count_ngrams, ngrams_of, with_lengths
+from bmx_grid.metrics._pair_counts import count_pairs
 from bmx_grid.metrics._sides import (
     Indices,
     SideTokens,
     Tokenizer,
     fixed_text,
-    sides_of_items,
     sides_of_request,
     tokens_of_words,
 )
@@ -99,7 +99,7 @@ class SentenceBleu(Counted):
         """float64[n, 10]: tokens of hypothesis and reference, then matches and n-grams of the four orders."""
         tokenizer = _tokenizer(self.tokenize, self.lowercase)
         if not self.reads_several(items):
-            return _statistics(count_ngrams(sides_of_items(items, tokenizer), _ORDERS))
+            return _statistics(count_pairs(tokenizer.pairs(items), _ORDERS))
         from sacrebleu import BLEU
 
         # Only counts are taken from it: `combine` smooths them.

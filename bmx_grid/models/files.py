@@ -72,7 +72,7 @@ def read_object(model: str, path: Path | None) -> dict[str, Any]:
     return content
 
 
-_PACKAGE = "package:"
+PACKAGE = "package:"
 _INDEX = "model.safetensors.index.json"  # of weights in several files
 _PARTS = {  # of a model: the names of files that one of must be there
     "config.json": ("config.json",),
@@ -107,8 +107,8 @@ def model_path(model: str) -> Path | None:
     """
     if not model:
         raise UnavailableError(f"no model is named. {_REMEDY}")
-    if model.startswith(_PACKAGE):
-        package, _, inside = model.removeprefix(_PACKAGE).partition("/")
+    if model.startswith(PACKAGE):
+        package, _, inside = model.removeprefix(PACKAGE).partition("/")
         spec = importlib.util.find_spec(package) if package.isidentifier() else None
         if spec is None or not spec.submodule_search_locations:
             distribution = package.replace("_", "-")

@@ -10,7 +10,7 @@ import functools
 import importlib.util
 import os
 import runpy
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,6 +46,7 @@ _CLASSES: dict[ModelKind, str] = {
 ASSIGNED = "BMX_DEVICE"  # environment variable: the device of this process and of those that it starts
 _NVIDIA = Path("/proc/driver/nvidia/gpus")  # NVIDIA's driver on Linux: one folder per card
 _PROCESSOR = Path("/proc/cpuinfo")  # on Linux
+_LINEAR_LAYERS: dict[str, str] = {}  # by model, what this process chose
 _KEPT_LOADED = 4  # models a process holds: a metric's, its language model's, an explainer's, and one more
 
 
@@ -85,6 +86,11 @@ def load_model(
     """
     content = tuple(model_identity(model, revision).values())
     return _load(kind, model, revision, layers, dtype, _chosen_device(device), shuffled, content)
+
+
+def linear_layers(models: Iterable[str]) -> tuple[str, ...]:
+    """What computes the linear layers of models, for those that this process loaded and had to choose for."""
+    return tuple(f"{model}: {_LINEAR_LAYERS[model]}" for model in models if model in _LINEAR_LAYERS)
 
 
 def fastest_precision(device: Device) -> Precision:
@@ -193,6 +199,8 @@ def _load(
 ) -> LoadedModel:
     import torch
 
+    from bmx_grid.models.onednn import pack_layers
+
     check_model(model, revision, layers)
     path = model_path(model)
     if path is not None and is_packed(path):
@@ -220,6 +228,9 @@ def _load(
     network.eval().requires_grad_(False)
     limit = token_limit(tokenizer, network)
     network = network.to(device)
+    chosen = pack_layers(network)
+    if chosen:
+        _LINEAR_LAYERS[model] = chosen
     return LoadedModel(model, tokenizer, network, torch.device(device), limit, tf32=dtype == "tf32")
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bmx_grid.analysis import headline, metrics_and_people
-from bmx_grid.analysis.base import FACTORS, NO_SETTINGS, SettingKey, Table
+from bmx_grid.analysis.base import FACTORS, NO_SETTINGS, SettingKey
 from bmx_grid.analysis.examples import Example, choose_examples
 from bmx_grid.analysis.factors import fit_rows
-from bmx_grid.analysis.finished import AnalysisOptions, Results
+from bmx_grid.analysis.finished import AnalysisOptions, FigureOptions, Results
 from bmx_grid.analysis.load import of_results
 from bmx_grid.analysis.points import selection
 from bmx_grid.analysis.questions import Analysis, answerable
@@ -20,17 +21,15 @@ from bmx_grid.core.errors import DataError
 from bmx_grid.core.terminal import command_line
 from bmx_grid.core.wording import counted, setting_label
 from bmx_grid.evaluations.stored_tables import Tables
-from bmx_grid.report.answer import answer_text
-from bmx_grid.report.canvas import Drawing, figure_file, save
+from bmx_grid.report.answer import MOST_ROWS, answer_text
+from bmx_grid.report.canvas import Drawing, figure_file, render, save
 from bmx_grid.report.figures import boosts, declared_gains, human_ceilings, setting_drawing
 from bmx_grid.report.html import write_report
 from bmx_grid.report.paper_figures import best_boxes, better_and_worse, gains_by, gains_of_all_points, ridge_bars
 from bmx_grid.report.scatter import scatter
-from bmx_grid.report.table import as_text, sentences, terminal_width
-from bmx_grid.report.terminal_lines import MOST_ANSWERS
+from bmx_grid.report.table import sentences, tables_as_text, terminal_width
 from bmx_grid.sweep.folder import TABLES, OutputFolder
 from bmx_grid.sweep.judge import SettingResult, Spent
-from bmx_grid.sweep.settings import SweepPlan
 from bmx_grid.sweep.tables import write_parquet
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 
 REPORT = "report.html"
 OF_ANALYSIS = ("selection", "ridge")  # tables of a sweep that its analysis writes
-MOST_LINES = 16  # of a table of metrics on a terminal
+DEFAULT = FigureOptions()
 
 
 # The files that show it, and what the terminal says; without an analysis, why there is none.
@@ -47,18 +46,17 @@ SweepAnalysis = tuple[Analysis | None, list[Path], str]
 
 def analyse_sweep(
     results: Sequence[SettingResult],
-    plan: SweepPlan,
     options: AnalysisOptions,
     folder: OutputFolder,
     *,
     tables: Mapping[str, pa.Table],
-    every_figure: bool = False,
+    figures: FigureOptions = DEFAULT,
     facts: Sequence[tuple[str, str]] = (),
 ) -> SweepAnalysis:
     """Analyse the finished settings of a sweep and write figures, report.html and the tables OF_ANALYSIS.
 
-    options: how it is analysed. tables: those of all evaluations of the sweep, by name. every_figure: also that of each
-    setting. facts: as for `write_report`. Without a grid there is no table of OF_ANALYSIS, and no page where no
+    options: how it is analysed. tables: those of all evaluations of the sweep, by name. figures: which are
+    written, and how. facts: as for `write_report`. Without a grid there is no table of OF_ANALYSIS, and no page if no
     question has a table.
     Raises StoreError when a file cannot be written, ConfigError for a module that is no question.
     """
@@ -85,9 +83,9 @@ def analyse_sweep(
             analysis,
             folder.path,
             folder.begin,
-            examples=choose_examples(results, plan) if results else (),
+            examples=choose_examples(results),
             facts=[*facts, time, *sorted(signatures.items())],
-            every_figure=every_figure,
+            figures=figures,
         )
     if results:
         files += _write_tables(analysis, folder)
@@ -99,27 +97,12 @@ def said(analysis: Analysis) -> str:
     """The answer of a sweep in lines that fit the terminal, with the brief tables that the answer has no words for."""
     # Of the questions about a grid the answer is the summary; what other packages ask it does not know.
     questions = analysis.further_questions if len(analysis.table) else analysis.questions
-    tables = _brief_tables(analysis.tables_of(questions))
+    brief = [replace(table, notes=()) for table in analysis.tables_of(questions) if table.brief]
+    tables = tables_as_text(brief, terminal_width(), MOST_ROWS).strip()
     answer = answer_text(analysis, terminal_width())
-    if not answer:
-        # Of metrics alone the tables are the answer, and the lines remarks on it.
-        answer = sentences(headline.answer(analysis, MOST_ANSWERS))
-        return "\n".join(filter(None, ["\n\n".join(tables), answer]))
-    return "\n\n".join([answer, *tables])
-
-
-def _brief_tables(tables: Sequence[Table]) -> list[str]:
-    """The brief tables for a terminal, at most MOST_LINES of each."""
-    shown = []
-    for table in tables:
-        if table.brief:
-            text = as_text(replace(table, notes=()), terminal_width())
-            lines = text.rstrip().splitlines()
-            if len(lines) > MOST_LINES:
-                more = counted(len(lines) - MOST_LINES, "more line")
-                lines[MOST_LINES:] = [f"… {more} in {REPORT}"]
-            shown.append("\n".join(lines))
-    return shown
+    # Of metrics alone the tables are the answer, and the lines remarks on it.
+    parts = [answer, tables] if answer else [tables, sentences(headline.answer(analysis))]
+    return "\n\n".join(filter(None, parts))
 
 
 def _write_tables(analysis: Analysis, folder: OutputFolder) -> list[Path]:
@@ -143,29 +126,33 @@ def write_analysis(
     *,
     examples: Sequence[Example] = (),
     facts: Sequence[tuple[str, str]] = (),
-    every_figure: bool = False,
+    figures: FigureOptions = DEFAULT,
 ) -> list[Path]:
     """Write folder/figures/ and report.html, dated today; the paths, in this order. Without a grid the page is shorter.
 
-    claim: told of the files before one is written. every_figure: also those that the page does not show. examples,
-    facts: as for `write_report`.
+    claim: told of the files before one is written. figures: which are written, and how; the page holds its own in any
+    case. examples, facts: as for `write_report`.
     Raises StoreError when a file cannot be written, ConfigError for one that is somebody else's.
     """
-    figures = folder / "figures"
+    place = folder / "figures"
     drawings = page_figures(analysis)
-    others = further_figures(analysis) if every_figure and len(analysis.table) else []
+    others = further_figures(analysis) if figures.which == "all" and len(analysis.table) else []
     page = folder / REPORT
     # All files are claimed before one is written: a refusal leaves no half of an analysis.
-    files = [figure_file(drawing, figures) for drawing in (*drawings, *others)]
-    claim([*files, page])
-    shown = [(drawing, save(drawing, figures)) for drawing in drawings]
-    further = [save(drawing, figures) for drawing in others]
+    chosen = list(itertools.product((*drawings, *others), figures.format))
+    claim([*(figure_file(drawing, place, form) for drawing, form in chosen), page])
+    files = [save(drawing, place, form) for drawing, form in chosen]
+    shown = []
+    for drawing in drawings:
+        file = figure_file(drawing, place)
+        # As SVG also if files of other formats were chosen.
+        shown.append((drawing, file.read_bytes() if file in files else render(drawing)))
     # Too long for a page: they are written as CSV alone.
     tables = [table for table in analysis.tables() if not table.data]
     today = datetime.datetime.now(tz=datetime.UTC).date()
     facts = [*facts, ("command", command_line()), ("date", today.isoformat())]
     write_report(analysis, page, figures=shown, tables=tables, examples=examples, facts=facts)
-    return [*(file for _, file in shown), *further, page]
+    return [*files, page]
 
 
 def page_figures(analysis: Analysis) -> list[Drawing]:

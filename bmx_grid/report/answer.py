@@ -1,7 +1,6 @@
 """The answer of a sweep on a terminal: the conclusion, a table of verdicts for each question, and a line for each fact.
 
-A row never wraps. What does not fit goes in this order: p (Holm), segments, partial r, length alone, boosted, r alone;
-then long names are cut. From 120 columns on they are cut first, so that all numbers are there.
+On a narrow terminal columns go in this order: p (Holm), n, partial r, length alone, r → boosted.
 """
 
 from __future__ import annotations
@@ -10,34 +9,28 @@ import math
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bmx_grid.analysis import answers, headline, marked_words, metrics_and_people
-from bmx_grid.analysis.base import CONTROLS, Given, each_group, each_row
-from bmx_grid.analysis.points import PUBLISHED_POINTS
+from bmx_grid.analysis.base import Cell, Given, Table, each_group, each_row
+from bmx_grid.analysis.paper_numbers import papers_numbers, shifted_in_words
 from bmx_grid.analysis.verdict_table import verdict_table
-from bmx_grid.core.wording import P_VALUE, correlation_in_words, named, number, visible, written
+from bmx_grid.core.wording import P_VALUE, correlation_in_words, named, number
 from bmx_grid.evaluations.boost_evidence import PUBLISHED
 from bmx_grid.evaluations.verdicts import HELPS, HURTS, LEGEND
-from bmx_grid.report.table import GAP, WIDTH, filled_up, width_of, wrapped
+from bmx_grid.report.table import COUNT, GAP, tables_as_text, wrapped
 
 MOST_ROWS = 24  # of a question
-LEFT = ("verdict", "metric", "explainer", "boost", "human", "data")  # aligned at the left; numbers at the right
-SHARED = ("explainer", "boost", "human", "data", "segments")  # said in the title if all rows have one value
-DROPPED = ("p (Holm)", "segments", "partial r", "length", "boosted", "r alone")  # the first goes first
-CUT = ("boost", "metric", "explainer", "data")  # names that a narrow table may cut
-SHORTEST_NAME = 8  # characters
-MOST_CUT = 12  # characters of all names, before a column goes
+NAMES = ("verdict", "metric", "explainer", "boost", "human", "data")
+NUMBERS = ("r → boosted", "gain", "95 % CI", "length", "partial r", "n", "p (Holm)")
+DROPPED = ("p (Holm)", "n", "partial r", "length", "r → boosted")  # the first goes first
 NOT_BOOSTED = "not boosted"
 MARK = "*"
 MARKED = "the interval leaves 0 out, but not after Holm's correction"
 COLOURS: Mapping[str, str] = {HELPS: "\x1b[32m", HURTS: "\x1b[31m"}  # green, red
 PLAIN = "\x1b[0m"
 FIRST_WORD = re.compile(rf"^({HELPS}|{HURTS})\b", re.MULTILINE)
-MOSTLY = 0.5  # of the segments
-
-Row = Mapping[str, str]  # a cell of each column
 
 
 def answer_text(given: Given, width: int) -> str:
@@ -48,9 +41,7 @@ def answer_text(given: Given, width: int) -> str:
     verdicts = given.ask(verdict_table)
     first = filter(None, [of_boosts["conclusion"], *headline.not_evidence(given)])
     parts = ["\n".join(wrapped(sentence, width) for sentence in first)]
-    unit = f"gain in {correlation_in_words(given.correlation)} over the metric alone"
-    for question, rows in each_group(verdicts, "question"):
-        parts.append("\n".join(_table(title_of_question(question, rows), unit, rows, width)))
+    parts.append(tables_as_text(verdict_tables(given), width, MOST_ROWS).rstrip())
     parts.append("\n".join(_legend(verdicts, width)))
     facts = [
         *of_boosts["not_judged"],
@@ -68,10 +59,15 @@ def answer_text(given: Given, width: int) -> str:
 
 def coloured(text: str) -> str:
     """The text with "helps" and "hurts" in colour where a line begins with them: on a terminal without NO_COLOR."""
-    # Somebody's metric may have closed it. NO_COLOR: https://no-color.org
-    if getattr(sys.stdout, "closed", False) or not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
+    if not shows_colours():
         return text
     return FIRST_WORD.sub(lambda found: f"{COLOURS[found[0]]}{found[0]}{PLAIN}", text)
+
+
+def shows_colours() -> bool:
+    """Whether standard output is a terminal, without NO_COLOR (https://no-color.org)."""
+    # Somebody's metric may have closed it.
+    return not getattr(sys.stdout, "closed", False) and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
 def title_of_question(question: str, rows: Any) -> str:
@@ -83,56 +79,32 @@ def title_of_question(question: str, rows: Any) -> str:
     return f"Boosts chosen on {named(chosen_on, separator=' or ')}"
 
 
-def _table(title: str, unit: str, rows: Any, width: int) -> Iterator[str]:
-    """The lines of one question's table, under its title. unit: what its numbers are."""
-    shown = [_cells(row) for row in each_row(rows.head(MOST_ROWS))]
-    names = [name for name in shown[0] if any(cells[name] for cells in shown)]
-    shared = [name for name in SHARED if name in names and len({cells[name] for cells in shown}) == 1]
-    if len(shown) > 1:
-        said = [f"{shown[0][name]} segments" if name == "segments" else shown[0][name] for name in shared]
-        title += f" ({', '.join(said)})" if said else ""
-        names = [name for name in names if name not in shared]
-    for dropped in ("", *DROPPED):
-        names = [name for name in names if name != dropped]
-        too_wide = sum(_widths(shown, names)) + len(GAP) * (len(names) - 1) - width
-        if too_wide <= (MOST_CUT if width >= WIDTH else 0):
-            break
-    for name in CUT:
-        if too_wide > 0 and name in names:
-            column = max(width_of(cells[name]) for cells in shown)
-            kept = max(column - too_wide, SHORTEST_NAME)
-            shown = [{**cells, name: _cut(cells[name], kept)} for cells in shown]
-            too_wide -= column - kept
-    widths = _widths(shown, names)
-    yield wrapped(f"{title}: {unit}", width)
-    yield ""
-    yield _line({name: name for name in names}, names, widths)
-    yield "-" * (sum(widths) + len(GAP) * (len(names) - 1))
-    for cells in shown:
-        yield _line(cells, names, widths)
-    if len(rows) > MOST_ROWS:
-        yield f"{len(rows) - MOST_ROWS} more in report.html"
+def verdict_tables(given: Given) -> Iterator[Table]:
+    """A table for each question: a row per verdict, what helps first."""
+    unit = f"gain in {correlation_in_words(given.correlation)} over the baseline"
+    for question, rows in each_group(given.ask(verdict_table), "question"):
+        title = f"{title_of_question(question, rows)}: {unit}"
+        cells = tuple(map(_cells, each_row(rows)))
+        header = (*NAMES, *NUMBERS)
+        yield Table(f"verdicts_{question}", title, header, (cells,), (), names=len(NAMES), droppable=DROPPED)
 
 
-def _cells(row: Any) -> dict[str, str]:
-    """A verdict as texts, by column, in their order."""
-    cells = {name: visible(str(getattr(row, name))) for name in LEFT}
+def _cells(row: Any) -> tuple[Cell, ...]:
+    """A verdict in the order of the columns; what is undefined is empty."""
+    correlations = ""
+    if math.isfinite(row.boosted):
+        correlations = f"{row.baseline:.3f} → {row.boosted:.3f}"
     interval = f"[{_signed(row.gain_low)}, {_signed(row.gain_high)}]" if math.isfinite(row.gain_low) else ""
-    return {
-        **cells,
-        "r alone": _plain(row.baseline),
-        "boosted": _plain(row.boosted),
-        "gain": _signed(row.gain),
-        "95 % CI": NOT_BOOSTED if row.not_boosted else interval + (MARK if row.doubted else " "),
-        "length": _signed(row.length_gain),
-        "partial r": _signed(row.partial_r),
-        "segments": f"{row.n:,.0f}",
-        "p (Holm)": "" if math.isnan(row.p_gain_holm) else number(row.p_gain_holm, P_VALUE),
-    }
-
-
-def _cut(name: str, most: int) -> str:
-    return name if len(name) <= most else f"{name[: most - 1]}…"
+    return (
+        *(Cell(str(getattr(row, name))) for name in NAMES),
+        Cell(None, words=correlations),
+        Cell(row.gain, words=_signed(row.gain)),
+        Cell(None, words=NOT_BOOSTED if row.not_boosted else interval + (MARK if row.doubted else " ")),
+        Cell(row.length_gain, words=_signed(row.length_gain)),
+        Cell(row.partial_r, words=_signed(row.partial_r)),
+        Cell(row.n, COUNT),
+        Cell(row.p_gain_holm, words="" if math.isnan(row.p_gain_holm) else number(row.p_gain_holm, P_VALUE)),
+    )
 
 
 def _signed(value: float) -> str:
@@ -141,19 +113,6 @@ def _signed(value: float) -> str:
         return ""
     text = f"{value:+.3f}"
     return "0.000" if float(text) == 0 else text
-
-
-def _plain(value: float) -> str:
-    return "" if math.isnan(value) else f"{value:.3f}"
-
-
-def _widths(shown: Sequence[Row], names: Sequence[str]) -> list[int]:
-    return [max(width_of(name), *(width_of(cells[name]) for cells in shown)) for name in names]
-
-
-def _line(cells: Row, names: Sequence[str], widths: Sequence[int]) -> str:
-    texts = [filled_up(cells[name], width, left=name in LEFT) for name, width in zip(names, widths, strict=True)]
-    return GAP.join(texts).rstrip()
 
 
 def _legend(verdicts: Any, width: int) -> Iterator[str]:
@@ -166,36 +125,3 @@ def _legend(verdicts: Any, width: int) -> Iterator[str]:
     widest = max(map(len, meanings), default=0)
     for label, meaning in meanings.items():
         yield wrapped(f"{label:<{widest}}{GAP}{meaning}", width, " " * (widest + len(GAP)))
-
-
-def papers_numbers(given: Given) -> Iterator[str]:
-    """The medians of the best points beside the paper's, and the ridge regression; nothing without a grid."""
-    if not len(given.table):
-        return
-    from bmx_grid.analysis.factors import regression
-    from bmx_grid.analysis.points import selection
-
-    parts = []
-    for row in each_row(given.ask(selection)):
-        paper = PUBLISHED_POINTS.get(row.explainer)
-        beside = "" if paper is None else f" (paper p {paper.p:g}, w {paper.w:g})"
-        parts.append(f"{written(row.explainer)} p {number(row.p)}, w {number(row.w)}{beside}")
-    if parts:
-        yield f"Medians of the best points, in-sample: {'; '.join(parts)}."
-    fit = given.ask(regression)["ridge"]
-    if math.isfinite(fit["r2"]):
-        yield f"Ridge regression of the gains: intercept {number(fit['intercept'], '+.4f')}, R² {fit['r2']:.2f}."
-
-
-def shifted_in_words(given: Given) -> Iterator[str]:
-    """The explainers and metrics of which most segments are shifted."""
-    settings = given.settings
-    real = settings[~(settings["metric"].isin(CONTROLS) | settings["explainer"].isin(CONTROLS))]
-    parts = []
-    for (explainer, metric), rows in each_group(real, "explainer", "metric"):
-        least, most = rows["share_shifted"].min(), rows["share_shifted"].max()
-        if least > MOSTLY:
-            share = f"{least:.0%}" if f"{least:.0%}" == f"{most:.0%}" else f"{least * 100:.0f} to {most:.0%}"
-            parts.append(f"{written(explainer)} on {written(metric)} {share}")
-    if parts:
-        yield f"At p ≤ -1 the power mean of shifted segments is a function of their length: {named(parts, most=6)}."

@@ -5,6 +5,7 @@ A figure is as wide as a column or as the text of a paper. It has no caption in 
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import warnings
@@ -14,9 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bmx_grid.analysis.finished import FigureFormat
+from bmx_grid.analysis.points import evaluated_at
 from bmx_grid.analysis.questions import Analysis, signature
 from bmx_grid.core.storage import replacing
 from bmx_grid.core.wording import correlation_in_words, counted, visible
+from bmx_grid.evaluations.boost_evidence import ELSEWHERE, PUBLISHED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,6 +57,16 @@ DASHES: tuple[Any, ...] = (
 )
 MARKERS = ("o", "s", "^", "D", "v", "P")
 
+BEST = "best"
+CHOSEN_ELSEWHERE = "chosen on other\nlanguage pairs"
+
+# Of each format the names of caption and signature, and of the dates that it would get.
+METADATA: dict[FigureFormat, tuple[str, str, tuple[str, ...]]] = {
+    "svg": ("Description", "Source", ("Date",)),
+    "png": ("Description", "Source", ()),
+    "pdf": ("Subject", "Keywords", ("CreationDate",)),
+}
+
 STYLE: Any = {
     "font.size": 8.0,
     "axes.titlesize": 8.0,
@@ -64,6 +78,8 @@ STYLE: Any = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "svg.hashsalt": "bmx-grid",  # of the names inside a file, so that the same figure gives the same bytes
+    "figure.labelsize": 8.0,
+    "pdf.fonttype": 42,  # letters that can be searched and copied
     "svg.fonttype": "none",  # text stays text: small and searchable
     "text.hinting": "none",
     "text.parse_math": False,  # names of data sets may hold $
@@ -138,26 +154,28 @@ def canvas(
     return figure, list(axes.ravel())
 
 
-def figure_file(drawing: Drawing, folder: Path) -> Path:
+def figure_file(drawing: Drawing, folder: Path, form: FigureFormat = "svg") -> Path:
     """Where `save` writes a figure."""
-    return folder / f"{drawing.stem}.svg"
+    return folder / f"{drawing.stem}.{form}"
 
 
-def save(drawing: Drawing, folder: Path) -> Path:
-    """Draw a figure and write it as folder/stem.svg in one step; the file. Raises StoreError.
-
-    No date is inside: the same figure gives the same bytes.
-    """
-    file = figure_file(drawing, folder)
-    metadata = {
-        "Title": drawing.title,
-        "Description": drawing.caption,
-        "Source": drawing.signature,
-        "Date": None,
-    }
-    with style(), replacing(file) as part:
-        drawing.draw().savefig(part, format="svg", metadata=metadata)
+def save(drawing: Drawing, folder: Path, form: FigureFormat = "svg") -> Path:
+    """Draw a figure and write it as folder/stem.svg, or in another format, in one step; the file. Raises StoreError."""
+    file = figure_file(drawing, folder, form)
+    with replacing(file) as part:
+        part.write_bytes(render(drawing, form))
     return file
+
+
+def render(drawing: Drawing, form: FigureFormat = "svg") -> bytes:
+    """A figure as the content of a file. No date is inside: the same figure gives the same bytes."""
+    caption, source, dates = METADATA[form]
+    texts = {"Title": drawing.title, caption: drawing.caption, source: drawing.signature or ""}
+    metadata: dict[str, Any] = {**texts, **dict.fromkeys(dates)}
+    content = io.BytesIO()
+    with style():
+        drawing.draw().savefig(content, format=form, metadata=metadata)
+    return content.getvalue()
 
 
 def signed(analysis: Analysis, stem: str, title: str, caption: str, draw: Callable[[], Figure]) -> Drawing:
@@ -170,9 +188,26 @@ def correlation_of(analysis: Analysis) -> str:
     return correlation_in_words(analysis.correlation)
 
 
-def name_of_fixed(analysis: Analysis) -> str:
-    """What the point is called at which the settings of an explainer are evaluated (`at_points`)."""
-    return "published point" if analysis.fixed else "median point"
+def mark_point(axes: Axes, analysis: Analysis, kind: str, x: float, y: float) -> Any:
+    """Mark a point as the page does: the best one, or that of a kind in points.parquet; the mark, for a legend."""
+    from matplotlib.patheffects import withStroke
+
+    marker = {BEST: "o", PUBLISHED: "x", ELSEWHERE: "s"}[kind]
+    names = {BEST: "best (in-sample)", PUBLISHED: evaluated_at(analysis), ELSEWHERE: CHOSEN_ELSEWHERE}
+    (mark,) = axes.plot(
+        [x],
+        [y],
+        linestyle="none",
+        marker=marker,
+        markersize=5,
+        color="none",
+        markeredgecolor=INK,
+        zorder=9,
+        clip_on=False,
+        label=names[kind],
+        path_effects=[withStroke(linewidth=2.5, foreground=PAPER)],
+    )
+    return mark
 
 
 def undefined_in_words(count: int, thing: str) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from bmx_grid.analysis.base import FACTORS, PAIR, each_group, each_row
 from bmx_grid.analysis.gains import at_points
 from bmx_grid.analysis.metrics_and_people import PEOPLE
-from bmx_grid.analysis.points import chosen_points, declared, in_sample_in_words
+from bmx_grid.analysis.points import POINT_NAMES, chosen_points, declared, evaluated_at, in_sample_in_words
 from bmx_grid.analysis.questions import Analysis
 from bmx_grid.analysis.verdict_rows import DECLARED, shown_verdicts
 from bmx_grid.core.wording import (
@@ -30,10 +30,11 @@ from bmx_grid.core.wording import (
     with_interval,
 )
 from bmx_grid.evaluations.base import Estimate
-from bmx_grid.evaluations.boost_evidence import PUBLISHED
+from bmx_grid.evaluations.boost_evidence import ELSEWHERE, PUBLISHED
 from bmx_grid.evaluations.verdicts import HELPS, HURTS, TOO_LITTLE
 from bmx_grid.measures.correlation import NO_CHANGE
 from bmx_grid.report.canvas import (
+    BEST,
     BLUE,
     COLUMN,
     DASHES,
@@ -51,11 +52,12 @@ from bmx_grid.report.canvas import (
     empty,
     gain_axis,
     legend_above,
-    name_of_fixed,
+    mark_point,
     signed,
     thin_grid,
     undefined_in_words,
 )
+from bmx_grid.report.maps import points_elsewhere
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,9 +114,7 @@ def boosts(analysis: Analysis) -> Iterator[Drawing]:
     for row in each_row(order):
         # What all rows share would only lengthen their names.
         boost = row.boost.replace("_", " ") if boosts_differ else ""
-        pair = ""
-        if row.pairs == 1:
-            pair = f"{row.dataset} {row.language_pair}"
+        pair = f"{row.dataset} {row.language_pair}" if row.pairs == 1 else ""
         names = (row.metric, row.explainer, boost, pair, row.human)
         marks = {LENGTH_MARK: row.length_gain}
         if REASSIGNED_MARK in placebos:
@@ -126,7 +126,7 @@ def boosts(analysis: Analysis) -> Iterator[Drawing]:
     correlation = correlation_of(analysis)
     caption = (
         f"{n_boosts}, each judged on segments it was not chosen on: {correlation}, "
-        f"boosted minus metric alone, with 95 % intervals. Filled circle: it helps, {n_helping} of {len(rows)}; filled "
+        f"boosted minus baseline, with 95 % intervals. Filled circle: it helps, {n_helping} of {len(rows)}; filled "
         "diamond: it hurts; broken line: too little data. "
         f"Beside it the gain of {named(placebos)} on the same segments."
     )
@@ -134,7 +134,7 @@ def boosts(analysis: Analysis) -> Iterator[Drawing]:
 
 
 def declared_gains(analysis: Analysis) -> Iterator[Drawing]:
-    """For each explainer its gains at its declared point, best first, where they were tested."""
+    """For each explainer its tested gains at the published point, or else the one chosen elsewhere, best first."""
     every = analysis.ask(declared)
     # Gains without intervals are shown by the figures of the paper.
     if every["test"].isna().all():
@@ -145,14 +145,15 @@ def declared_gains(analysis: Analysis) -> Iterator[Drawing]:
     correlation = correlation_of(analysis)
     in_sample = analysis.ask(in_sample_in_words)
     for explainer, gains in each_group(defined, "explainer", sort=True):
+        kind = gains["point"].iloc[0]
         caption = (
-            f"Gain of {label(explainer)} at the declared point ({correlation}, boosted minus metric "
-            "alone), one row per setting; lines are 95 % intervals. Filled: gains that survive Holm's correction."
+            f"Gain of {label(explainer)} at the {POINT_NAMES[kind]} ({correlation}, boosted minus baseline), "
+            "one row per setting; lines are 95 % intervals. Filled: gains that survive Holm's correction."
         )
-        if gains["point"].iloc[0] == PUBLISHED and in_sample:
+        if kind == PUBLISHED and in_sample:
             caption += f" {in_sample}"
         stem = f"gains_with_intervals_{file_stem(explainer)}"
-        title = f"Gains of {label(explainer)} at the declared point"
+        title = f"Gains of {label(explainer)} at the {POINT_NAMES[kind]}"
         rows = []
         for row in each_row(gains):
             names = (row.dataset, row.language_pair, row.metric)
@@ -204,14 +205,11 @@ def _without_sign(r: Estimate) -> Estimate:
 def _drawings(analysis: Analysis, rows: Sequence[Bar], stem: str, title: str, caption: str) -> Iterator[Drawing]:
     """One figure, or several of MOST_GAINS rows each."""
     axis = f"gain in {correlation_of(analysis)}"
-    yield signed(analysis, stem, title, caption, partial(_draw, rows[:MOST_GAINS], axis))
-    # The first keeps its stem: the page looks for that of the boosts.
-    for start in range(MOST_GAINS, len(rows), MOST_GAINS):
+    for start in range(0, len(rows), MOST_GAINS):
+        # The first keeps its stem: the page looks for that of the boosts.
         number = start // MOST_GAINS + 1
-        rows_of_part = rows[start : start + MOST_GAINS]
-        stem_of_part = f"{stem}_{number}"
-        title_of_part = f"{title}, part {number}"
-        yield signed(analysis, stem_of_part, title_of_part, caption, partial(_draw, rows_of_part, axis))
+        names = (stem, title) if number == 1 else (f"{stem}_{number}", f"{title}, part {number}")
+        yield signed(analysis, *names, caption, partial(_draw, rows[start : start + MOST_GAINS], axis))
 
 
 def _draw(rows: Sequence[Bar], axis: str, ceiling: float | None = None) -> Figure:
@@ -286,18 +284,16 @@ def setting_drawing(analysis: Analysis, row: int) -> Drawing:
 def _caption(analysis: Analysis, row: int) -> str:
     """The numbers of the figure in sentences."""
     setting = analysis.ask(at_points).iloc[row]
-    alone = "undefined"
-    if math.isfinite(setting.baseline):
-        alone = typeset(setting.baseline, ".4f")
+    alone = typeset(setting.baseline, ".4f") if math.isfinite(setting.baseline) else "undefined"
     sentences = [
-        f"{correlation_of(analysis).capitalize()} with human scores over p, one line per w; right: near the metric "
-        f"alone. Metric alone (w = 1): {alone}."
+        f"{correlation_of(analysis).capitalize()} with human scores over p, one line per w; right: near the "
+        f"baseline. Baseline (w = 1): {alone}."
     ]
     if setting.best_w < 1:
         best = _point_with_correlation(setting.best, setting.best_w, setting.best_p)
         sentences.append(f"Best point (in-sample): {best}.")
     elif math.isfinite(setting.baseline):
-        sentences.append("Best of all points: the metric alone.")
+        sentences.append("Best of all points: the baseline.")
     if math.isfinite(setting.fixed):
         fixed = _point_with_correlation(setting.fixed, setting.fixed_w, setting.fixed_p)
         origin = analysis.ask(chosen_points).loc[setting.explainer, "origin"]
@@ -306,7 +302,7 @@ def _caption(analysis: Analysis, row: int) -> str:
             ends = (setting.fixed_gain_low, setting.fixed_gain_high)
             interval = with_interval(setting.fixed_gain, *ends, minus=MINUS)
             gain = f", gain there {interval}, the vertical line"
-        sentences.append(f"{name_of_fixed(analysis).capitalize()}: {fixed}{gain}, {origin}.")
+        sentences.append(f"{evaluated_at(analysis).capitalize()}: {fixed}{gain}, {origin}.")
     n_undefined = int(np.isnan(analysis.table.correlation[row]).sum())
     return " ".join(sentences) + undefined_in_words(n_undefined, "point")
 
@@ -318,13 +314,12 @@ def _point_with_correlation(correlation: float, w: float, p: float) -> str:
 
 
 def correlation_over_p(analysis: Analysis, row: int) -> Figure:
-    """Two frames: the whole grid, and its part near the metric alone. To be called inside `canvas.style`."""
+    """Two frames: the whole grid, and its part near the baseline. To be called inside `canvas.style`."""
     from matplotlib.figure import Figure
 
     setting = analysis.ask(at_points).iloc[row]
-    power = "p of the power mean"
-    if analysis.aggregation not in (None, "PowerMean"):
-        power = f"p ({analysis.aggregation})"
+    other = analysis.aggregation not in (None, "PowerMean")
+    power = f"p ({analysis.aggregation})" if other else "p of the power mean"
     figure = Figure(figsize=(PAGE, HEIGHT), dpi=DPI)
     # Fixed positions: finding them from the extents of all labels takes half of the drawing time.
     whole = figure.add_axes((0.088, 0.165, 0.315, 0.735))
@@ -352,7 +347,7 @@ def correlation_over_p(analysis: Analysis, row: int) -> Figure:
     whole.set_ylabel(f"{kind} with human scores")
     whole.yaxis.set_label_coords(-0.2, 0.5)
     figure.text(0.088, 0.935, setting_in_words(analysis.table.settings[row]), fontsize=8)
-    near.set_title("near the metric alone", loc="right", fontsize=7.5, pad=3)
+    near.set_title("near the baseline", loc="right", fontsize=7.5, pad=3)
     near.legend(loc="upper left", bbox_to_anchor=(1.0, 1.03), frameon=False, handlelength=2.6, handletextpad=0.6)
     return figure
 
@@ -370,7 +365,7 @@ def _draw_lines(axes: Axes, analysis: Analysis, row: int, setting: pd.Series) ->
             "label": f"w = {weight:g}",
         }
         if weight == 1:
-            look |= {"color": INK, "linestyle": "-", "linewidth": 1.3, "label": "metric alone"}
+            look |= {"color": INK, "linestyle": "-", "linewidth": 1.3, "label": "baseline"}
             # At a single p a line without a marker would not be seen.
             if len(table.p) > 1:
                 look["marker"] = None
@@ -383,26 +378,10 @@ def _draw_lines(axes: Axes, analysis: Analysis, row: int, setting: pd.Series) ->
             ends = [setting.baseline + setting.fixed_gain_low, setting.baseline + setting.fixed_gain_high]
             p = setting.fixed_p
             axes.plot([p, p], ends, color=INK, linewidth=1.1, solid_capstyle="butt", zorder=8)
-        axes.plot(
-            [setting.fixed_p],
-            [setting.fixed],
-            linestyle="none",
-            marker="x",
-            markersize=6,
-            markeredgewidth=1.5,
-            color=INK,
-            zorder=9,
-            label=name_of_fixed(analysis),
-        )
+        mark_point(axes, analysis, PUBLISHED, setting.fixed_p, setting.fixed)
+    names = tuple(table.settings[row])
+    elsewhere = points_elsewhere(analysis)
+    for point in each_row(elsewhere[elsewhere.index == names]):
+        mark_point(axes, analysis, ELSEWHERE, point.p, point.correlation)
     if setting.gain > NO_CHANGE:
-        axes.plot(
-            [setting.best_p],
-            [setting.best],
-            linestyle="none",
-            marker="o",
-            markersize=7,
-            markeredgecolor=INK,
-            color="none",
-            zorder=10,
-            label="best (in-sample)",
-        )
+        mark_point(axes, analysis, BEST, setting.best_p, setting.best)

@@ -1,61 +1,55 @@
-"""The grid of one setting as a heatmap: correlation by p across and w upwards."""
+"""The heat maps of a page as a figure: the gain at every p, across, and w, upwards, on one scale for all settings."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection
+from itertools import zip_longest
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bmx_grid.analysis.gains import at_points
 from bmx_grid.analysis.questions import Analysis
-from bmx_grid.core.wording import setting_in_words
-from bmx_grid.measures.correlation import NO_CHANGE
-from bmx_grid.report.canvas import INK, PAGE, canvas, correlation_of, name_of_fixed
+from bmx_grid.report.canvas import PAGE, canvas, correlation_of, legend_above, mark_point
+from bmx_grid.report.maps import DOWN, UP, maps_of, scale_of
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from bmx_grid.core.ragged import Floats
+MOST_ACROSS = 3
+MAP_HEIGHT = 1.15  # inches, with its title
+MOST_TICKS = 6
 
-HEATMAP_HEIGHT = 2.2  # inches
-MOST_TICKS = 9
 
+def heat_maps(analysis: Analysis, rows: Collection[int]) -> Figure:
+    """A map of each setting that is one of these rows of the table. To be called inside `canvas.style`."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import LinearSegmentedColormap, Normalize
 
-def correlation_heatmap(analysis: Analysis, row: int) -> Figure:
-    """A cell per point of the grid; undefined ones are empty. To be called inside `canvas.style`."""
-    table = analysis.table
-    setting = analysis.ask(at_points).iloc[row]
-    figure, (axes,) = canvas(PAGE, HEATMAP_HEIGHT)
-    # By place, not by value: p may be infinite, and w need not be evenly spaced.
-    mesh = axes.pcolormesh(np.ma.masked_invalid(table.correlation[row].T), cmap="viridis")
-    figure.colorbar(mesh, ax=axes, label=correlation_of(analysis), pad=0.01)
-    _name_ticks(axes.xaxis, table.p)
-    _name_ticks(axes.yaxis, table.w)
-    axes.set_xlabel("p of the power mean")
-    axes.set_ylabel("w")
-    axes.set_title(setting_in_words(table.settings[row]), loc="left", fontsize=8)
-    if setting.gain > NO_CHANGE:
-        _mark(axes, table.p, table.w, setting.best_p, setting.best_w, marker="o", label="best (in-sample)")
-    if math.isfinite(setting.fixed):
-        _mark(axes, table.p, table.w, setting.fixed_p, setting.fixed_w, marker="x", label=name_of_fixed(analysis))
-    if axes.get_legend_handles_labels()[0]:
-        figure.legend(loc="outside upper right", frameon=False, ncols=2, fontsize=7)
+    scale = scale_of(analysis)
+    maps = [parts for parts in maps_of(analysis, scale) if parts["row"] in rows]
+    n_across = min(len(maps), MOST_ACROSS)
+    n_lines = math.ceil(len(maps) / n_across)
+    figure, frames = canvas(PAGE, 0.8 + MAP_HEIGHT * n_lines, columns=n_across, rows=n_lines)
+    every = math.ceil(len(scale.w) / MOST_TICKS)
+    heights = 1 - (np.arange(len(scale.w)) + 0.5) / len(scale.w)
+    marks = {}
+    for axes, parts in zip_longest(frames, maps):
+        if parts is None:
+            axes.set_axis_off()
+            continue
+        axes.imshow(parts["pixels"], extent=(0, 1, 1, 0), aspect="auto", interpolation="nearest")
+        axes.set_title(f"{parts['name']}\n{parts['words']}", loc="left", fontsize=6)
+        axes.set_xticks(*zip(*scale.powers, strict=True))
+        axes.set_yticks(heights[::every], [f"{weight:g}" for weight in scale.w[::every]])
+        axes.tick_params(labelsize=6)
+        for kind, (x, y) in parts["marks"]:
+            marks[kind] = mark_point(axes, analysis, kind, x, y)
+    figure.supxlabel("p of the power mean, stretched around 0")
+    figure.supylabel("w (1: the baseline)")
+    ends = np.array([DOWN, (255, 255, 255), UP]) / 255
+    shades = LinearSegmentedColormap.from_list("gain", ends)
+    mappable = ScalarMappable(Normalize(-scale.limit, scale.limit), shades)
+    figure.colorbar(mappable, ax=frames, label=f"gain in {correlation_of(analysis)}", extend="both", aspect=40)
+    legend_above(figure, handles=list(marks.values()), ncols=3)
     return figure
-
-
-def _name_ticks(axis: Any, values: Floats) -> None:
-    """Some of the values below the middle of their cells, the first and the last among them."""
-    count = min(len(values), MOST_TICKS)
-    places = np.unique(np.linspace(0, len(values) - 1, count).round().astype(np.int64))
-    axis.set_ticks(places + 0.5, [f"{value:g}" for value in values[places].tolist()])
-
-
-def _mark(axes: Axes, p: Floats, w: Floats, at_p: float, at_w: float, *, marker: str, label: str) -> None:
-    """A mark in the cell of a point of the grid."""
-    x = np.flatnonzero(p == at_p)
-    y = np.flatnonzero(w == at_w)
-    if len(x) and len(y):
-        look: dict[str, Any] = {"linestyle": "none", "color": "none", "markeredgecolor": INK, "markersize": 6}
-        axes.plot(x[:1] + 0.5, y[:1] + 0.5, marker=marker, label=label, **look)

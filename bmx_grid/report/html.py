@@ -6,7 +6,6 @@ The answer, the heat maps and three segments are seen first; the rest is folded.
 from __future__ import annotations
 
 import base64
-import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
@@ -17,11 +16,13 @@ from typing import TYPE_CHECKING, Any
 from bmx_grid._version import __version__
 from bmx_grid.analysis import answers, headline
 from bmx_grid.analysis.base import FACTORS, PAIR, Cell, Table, each_group, each_row
-from bmx_grid.analysis.examples import RULE, Example, strengths
+from bmx_grid.analysis.examples import RULE, Example
 from bmx_grid.analysis.finished import NAME
-from bmx_grid.analysis.points import chosen_points, in_sample_in_words, points_in_words
+from bmx_grid.analysis.paper_numbers import papers_numbers, shifted_in_words
+from bmx_grid.analysis.points import chosen_points, evaluated_at, in_sample_in_words, points_in_words
 from bmx_grid.analysis.questions import Analysis, signature
 from bmx_grid.analysis.verdict_table import verdict_table
+from bmx_grid.core.pages import coloured_sides, environment, in_notebook, printable
 from bmx_grid.core.storage import write_text
 from bmx_grid.core.wording import (
     MINUS,
@@ -36,9 +37,9 @@ from bmx_grid.core.wording import (
     written,
 )
 from bmx_grid.evaluations.verdicts import TOO_LITTLE
-from bmx_grid.report.answer import papers_numbers, shifted_in_words, title_of_question
-from bmx_grid.report.canvas import Drawing, correlation_of, name_of_fixed
-from bmx_grid.report.maps import LEAST, maps_of, packed, scale_of
+from bmx_grid.report.answer import title_of_question
+from bmx_grid.report.canvas import Drawing, correlation_of
+from bmx_grid.report.maps import LEAST, maps_of, packed, png, scale_of
 from bmx_grid.sweep.settings import ALONE
 
 if TYPE_CHECKING:
@@ -53,32 +54,32 @@ def write_report(
     analysis: Analysis,
     path: Path,
     *,
-    figures: Sequence[tuple[Drawing, Path]],
+    figures: Sequence[tuple[Drawing, bytes]],
     tables: Sequence[Table],
     examples: Sequence[Example] = (),
     facts: Sequence[tuple[str, str]] = (),
 ) -> None:
     """Write the page of an analysis to `path` in one step.
 
-    figures: drawings with their SVG files; tables: those to read; examples: segments with attributions; facts: further
-    (name, words) on what was run. Without verdicts brief tables take their place.
+    figures: drawings as SVG; tables: those to read; examples: segments with attributions; facts: further
+    (name, words) on what was run. Brief tables are open, of our own questions in the place of verdicts.
     Raises StoreError when the page cannot be written.
     """
     answer = analysis.ask(answers.compute)
-    verdicts = verdict_table(analysis)
     caveats = headline.not_evidence(analysis)
-    # The sentences after the answers say what verdicts mean.
-    notes = headline.answer(analysis)[len(answer["answers"]) :]
-    leads = [answer["conclusion"]]
+    leads = list(filter(None, [answer["conclusion"]]))
+    # The sentences after the conclusion say what verdicts mean.
+    notes = headline.answer(analysis)[len(leads) + len(answer["answers"]) :]
     if not analysis.judged:
         # The gains of explainers, which the other lines tell, are in a table; the last says what to do next.
         leads = [*analysis.ask(headline.compute)["headline"], *answer["answers"][-1:]]
-    shown = list(tables)
+    brief = {table.stem for table in tables if table.brief}
+    if analysis.judged:
+        # Verdicts stand for the brief tables of our own questions; what other packages ask they do not know.
+        brief &= {table.stem for table in analysis.tables_of(analysis.further_questions)}
     # The sort is stable: among the brief ones, and among the others, the order stays.
-    shown.sort(key=lambda table: not table.brief)
-    n_open = 0
-    if not analysis.judged:
-        n_open = sum(table.brief for table in shown) if len(analysis.table) else MOST_OPEN
+    shown = sorted(tables, key=lambda table: table.stem not in brief)
+    n_open = len(brief) if len(analysis.table) or analysis.judged else MOST_OPEN
     signature_line = ""
     parts: dict[str, Any] = {}
     if len(analysis.table):
@@ -88,34 +89,51 @@ def write_report(
             "maps": list(maps_of(analysis, scale)),
             "most_maps": MOST_MAPS,
             "scale": scale,
-            "point": name_of_fixed(analysis),
+            "point": evaluated_at(analysis),
             "grids": packed(analysis, scale),
-            "table": analysis.table,
-            "aggregation": analysis.aggregation,
             "points": points_in_words(analysis.ask(chosen_points)),
             "in_sample": analysis.ask(in_sample_in_words),
             "facts": [*_facts(analysis), *facts, ("signature of the table", signature_line)],
         }
-    template = environment().get_template("report.html.jinja")
+    template = page_templates().get_template("report.html.jinja")
     page = template.render(
+        analysis=analysis,
         title=visible(dict(facts).get(NAME) or Path(analysis.table.origin).name),
         leads=[*leads, *caveats],
         context=_context(analysis),
-        verdicts=list(_questions(verdicts)),
-        limit=_limit(verdicts),
+        **_shown_verdicts(analysis),
         notes=[line for line in notes if line not in caveats],
         numbers=[*papers_numbers(analysis), *shifted_in_words(analysis)],
-        correlation=correlation_of(analysis),
         open_tables=shown[:n_open],
         tables=shown[n_open:],
         signature=signature_line,
         rule=RULE,
         examples=list(_by_setting(examples)),
         # Inside the page, which is one file. Scripts in an image never run, and it can load nothing.
-        figures=[(drawing, base64.b64encode(file.read_bytes()).decode("ascii")) for drawing, file in figures],
+        figures=[(drawing, base64.b64encode(svg).decode("ascii")) for drawing, svg in figures],
         **parts,
     )
     write_text(path, printable(page))
+
+
+def answer_in_notebook(analysis: Analysis | None, *, remarks: Sequence[str], table: str, footer: str) -> str:
+    """What a notebook shows of an analysis: its conclusion, and the tables of verdicts as the page has them.
+
+    remarks: further sentences; table: HTML in the place of verdicts. Both are all there is without an analysis.
+    """
+    leads = list(remarks)
+    verdicts: dict[str, Any] = {}
+    if analysis is not None and analysis.judged:
+        leads = [analysis.ask(answers.compute)["conclusion"], *headline.not_evidence(analysis), *leads]
+        verdicts = _shown_verdicts(analysis)
+    return in_notebook("answer.jinja", HERE, leads=leads, table=table, footer=footer, **verdicts)
+
+
+def page_templates() -> Any:
+    """The templates of pages."""
+    templates = environment(HERE)
+    templates.filters |= {"cell": _shown, "columns": _columns, "png": png}
+    return templates
 
 
 def _context(analysis: Analysis) -> str:
@@ -132,6 +150,16 @@ def _context(analysis: Analysis) -> str:
     return visible(setting_label(*parts))
 
 
+def _shown_verdicts(analysis: Analysis) -> dict[str, Any]:
+    """What the template of verdicts needs."""
+    verdicts = verdict_table(analysis)
+    return {
+        "verdicts": list(_questions(verdicts)),
+        "limit": _limit(verdicts),
+        "correlation": correlation_of(analysis),
+    }
+
+
 def _questions(verdicts: pd.DataFrame) -> Iterator[tuple[str, str, list[Any]]]:
     """Of each question its name, its title and its verdicts, as `verdict_table` has them."""
     for question, rows in each_group(verdicts, "question"):
@@ -144,40 +172,6 @@ def _limit(verdicts: pd.DataFrame) -> float:
     # An interval that says nothing would make all others too small to be seen: it is cut.
     drawn = drawn[verdicts["verdict"] != TOO_LITTLE]
     return float(max(LEAST, drawn.abs().max().max()))  # LEAST where nothing is drawn
-
-
-def environment() -> Any:
-    """The templates of pages."""
-    from jinja2 import Environment, FileSystemLoader
-
-    # Names come from data: everything that is not marked as safe is escaped.
-    templates = Environment(loader=FileSystemLoader(HERE), autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    filters: dict[str, Any] = {
-        "typeset": typeset,
-        "thousandths": _thousandths,
-        "written": written,
-        "visible": visible,
-        "with_minus": _with_minus,
-        "cell": _shown,
-        "columns": _columns,
-    }
-    templates.filters |= filters
-    return templates
-
-
-def printable(page: str) -> str:
-    """The page with surrogates of broken input, which have no UTF-8, as the replacement character."""
-    return page.encode("utf-8", "replace").decode("utf-8")
-
-
-def _thousandths(value: float, form: str = "+.3f") -> str:
-    """A correlation or gain with three decimals and no more: 0.000 has no sign."""
-    return typeset(round(value, 3), form)
-
-
-def _with_minus(sentence: str) -> str:
-    """A sentence with true minus signs. Signatures, whose numbers no blank precedes, stay as they are, to be copied."""
-    return re.sub(r"(?<=[ (\[])-(?=\d)", MINUS, sentence)
 
 
 def _facts(analysis: Analysis) -> list[tuple[str, str]]:
@@ -223,9 +217,5 @@ def _by_setting(examples: Sequence[Example]) -> Iterator[tuple[str, list[Mapping
 
 def example_parts(example: Example) -> Mapping[str, Any]:
     """A segment with its words; the template says how far boosting moved it in the ranking."""
-    shares = strengths([side.attributions for side in example.sides])
-    sides = []
-    for side, shares_of_side in zip(example.sides, shares, strict=True):
-        words = zip(side.words, side.attributions.tolist(), shares_of_side, side.marked, strict=True)
-        sides.append({"name": side.role, "words": words})
-    return {"example": example, "sides": sides}
+    sides = [(side.role, side.words, side.attributions, side.marked) for side in example.sides]
+    return {"example": example, "sides": coloured_sides(sides)}

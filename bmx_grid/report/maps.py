@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,8 +23,12 @@ from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import MINUS, point_in_words, setting_label, typeset, visible, written
 from bmx_grid.evaluations.boost_evidence import ELSEWHERE, PUBLISHED
 from bmx_grid.evaluations.grid_surface import PointRow
+from bmx_grid.report.canvas import BEST
 
-UP, DOWN, UNDEFINED = (0, 96, 168), (222, 120, 0), (128, 128, 128)  # red, green, blue: as in report.css
+if TYPE_CHECKING:
+    import pandas as pd
+
+UP, DOWN, UNDEFINED = (0, 96, 168), (222, 120, 0), (128, 128, 128)  # red, green, blue: as in page.css
 LEAST, MOST = 0.01, 0.05  # what full colour stands for: neither noise nor one large gain decides what is seen
 COLUMNS = 120  # pixels across
 TICKS = (-100, -30, -10, -3, -1, 0, 1, 3, 10, 30, 100)  # powers
@@ -80,19 +84,24 @@ class MapScale:
             return None
         return float(self.places[power[0]]), 1 - (int(row[0]) + 0.5) / len(self.w)
 
-    def image(self, gains: Floats) -> str:
-        """A PNG of gains float64[P, W] as base64, w upwards. The page is seen through small ones: it may be dark."""
-        from matplotlib.image import imsave
-
+    def pixels(self, gains: Floats) -> Any:
+        """uint8[W, COLUMNS, 4] the colours of gains float64[P, W], w upwards; small ones let the paper through."""
         shown = gains[self.columns].T[::-1]
         defined = np.isfinite(shown)
         colour = np.where(shown[..., None] > 0, UP, DOWN)
         colour = np.where(defined[..., None], colour, UNDEFINED)
         share = np.where(defined, np.minimum(np.abs(shown) / self.limit, 1.0), 1.0)
         opacity = np.rint(255 * share)[..., None]
-        file = io.BytesIO()
-        imsave(file, np.concatenate([colour, opacity], axis=-1).astype(np.uint8), format="png")
-        return base64.b64encode(file.getvalue()).decode("ascii")
+        return np.concatenate([colour, opacity], axis=-1).astype(np.uint8)
+
+
+def png(pixels: Any) -> str:
+    """An image as base64."""
+    from matplotlib.image import imsave
+
+    file = io.BytesIO()
+    imsave(file, pixels, format="png")
+    return base64.b64encode(file.getvalue()).decode("ascii")
 
 
 def scale_of(analysis: Analysis) -> MapScale:
@@ -103,20 +112,27 @@ def scale_of(analysis: Analysis) -> MapScale:
 
 
 def map_of(scale: MapScale, name: str, gains: Floats, baseline: float, best: Any, points: Mapping[str, Any]) -> Any:
-    """What a page shows of a grid: name, numbers, image, and the kinds and places of its marks.
+    """What a page shows of a grid: name, numbers, pixels, and the kinds and places of its marks.
 
     gains: float64[P, W]; best: w, p and correlation; points: w and p of the point "published" and of the one chosen
     "elsewhere", those that there are.
     """
-    places = {"best": scale.place(*best[:2])}
+    places = {BEST: scale.place(*best[:2])}
     places |= {kind: scale.place(*point) for kind, point in points.items()}
     point = point_in_words(*best[:2]).replace("-", MINUS)
     return {
         "name": visible(name),
         "words": f"baseline {typeset(baseline, '.3f')}, best {typeset(best[2], '.3f')} ({point})",
-        "image": scale.image(gains),
+        "pixels": scale.pixels(gains),
         "marks": [(kind, place) for kind, place in places.items() if place is not None],
     }
+
+
+def points_elsewhere(analysis: Analysis) -> pd.DataFrame:
+    """The point of each setting that was chosen on other language pairs, by its names; w = 1 is none."""
+    points = analysis.frame("points", PointRow)
+    is_chosen = (points["point"] == ELSEWHERE) & (points["w"] < 1)
+    return points[is_chosen].drop_duplicates([*FACTORS]).set_index([*FACTORS])
 
 
 def maps_of(analysis: Analysis, scale: MapScale) -> Iterator[dict[str, Any]]:
@@ -124,8 +140,7 @@ def maps_of(analysis: Analysis, scale: MapScale) -> Iterator[dict[str, Any]]:
     table = analysis.table
     settings = analysis.ask(at_points)
     differing = [place for place, factor in enumerate(FACTORS) if len(table.factor_levels(factor)) > 1] or [3]
-    points = analysis.frame("points", PointRow)
-    chosen = points[points["point"] == ELSEWHERE].drop_duplicates([*FACTORS]).set_index([*FACTORS])
+    chosen = points_elsewhere(analysis)
     for setting in each_row(settings.sort_values("control", kind="stable")):
         names = table.settings[setting.Index]
         marked = {PUBLISHED: (setting.fixed_w, setting.fixed_p)}

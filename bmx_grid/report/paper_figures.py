@@ -96,7 +96,7 @@ def gains_of_all_points(analysis: Analysis) -> Drawing:
     kind = correlation_of(analysis)
     framed = FRAMED[1] - FRAMED[0]
     caption = (
-        f"Histogram of the gain ({kind}, boosted minus metric alone) over every (p, w) with w other than 1 of every "
+        f"Histogram of the gain ({kind}, boosted minus baseline) over every (p, w) with w other than 1 of every "
         f"setting, those of the random metric included; the frame holds the middle {framed:.0%}. "
         f"{'; '.join(descriptions)}. The points of a grid share their segments: no intervals. "
     )
@@ -139,7 +139,7 @@ def _histograms(gains: Mapping[str, Floats], axis: str) -> Figure:
 
 
 def gains_by(analysis: Analysis, explainer: str, factor: str) -> Drawing:
-    """Gains of an explainer's settings at its fixed point, by data set, language pair or metric (Figures 7 to 13)."""
+    """Gains of an explainer's settings at its point, by data set, language pair or metric (Figures 7 to 13)."""
     gains = analysis.ask(real_gains)
     gains = gains[gains["explainer"] == explainer]
     by_name = summaries(gains, factor, seed=analysis.seed)
@@ -149,7 +149,7 @@ def gains_by(analysis: Analysis, explainer: str, factor: str) -> Drawing:
         mean = with_interval(summary.mean_gain, summary.mean_low, summary.mean_high, minus=MINUS)
         alone = typeset(summary.mean_baseline, ".3f")
         n_settings = counted(summary.n, "setting")
-        descriptions.append(f"{label(summary.Index)}: {n_settings}, mean {mean}, metric alone {alone} on average")
+        descriptions.append(f"{label(summary.Index)}: {n_settings}, mean {mean}, baseline {alone} on average")
     defined = gains[gains["gain"].notna()]
     n_undefined = len(gains) - len(defined)
     values: dict[str, list[float]] = {}
@@ -159,7 +159,7 @@ def gains_by(analysis: Analysis, explainer: str, factor: str) -> Drawing:
     title = f"Gain of {label(explainer)} by {factor_in_words(factor)}"
     point = points_in_words(analysis.ask(chosen_points).loc[[explainer]])
     caption = (
-        f"Gain of {label(explainer)} ({kind}, boosted minus metric alone) by {factor_in_words(factor)}. One mark per "
+        f"Gain of {label(explainer)} ({kind}, boosted minus baseline) by {factor_in_words(factor)}. One mark per "
         "setting, diamonds are means; in brackets and as lines 95 % intervals of means by clusters (data set x "
         f"language pair; none with fewer than 3). {'; '.join(descriptions)}. {point}"
         f"{undefined_in_words(n_undefined, 'gain')}"
@@ -200,7 +200,7 @@ def best_boxes(analysis: Analysis) -> Drawing:
         f"Best (w, p) of {counted(len(defined), 'setting')} by explainer, controls left out, chosen on the "
         f"segments they are judged on, of equal points the first. Box: quartiles; whiskers: "
         f"last values within 1.5 interquartile ranges; Md: median. Of {n_tied} settings the "
-        f"metric alone is best: their p means nothing.{undefined_in_words(n_undefined, 'best point')}"
+        f"baseline is best: their p means nothing.{undefined_in_words(n_undefined, 'best point')}"
     )
     title = "Best w and p by explainer"
     return signed(analysis, "best_w_and_p_by_explainer", title, caption, partial(_boxes, defined))
@@ -242,7 +242,7 @@ def _boxes(best: pd.DataFrame) -> Figure:
 
 
 def better_and_worse(analysis: Analysis) -> Drawing:
-    """Settings that got better and not better at the fixed points, by explainer (Figures 6 and 10)."""
+    """Settings that got better and not better at their points, by explainer (Figures 6 and 10)."""
     total: Any = analysis.ask(overview).loc[ALL]
     settings = counted(total.n, "setting")
     clusters = counted(total.clusters, "cluster")
@@ -250,7 +250,7 @@ def better_and_worse(analysis: Analysis) -> Drawing:
     points = points_in_words(analysis.ask(chosen_points))
     undefined = undefined_in_words(total.undefined, "setting")
     caption = (
-        f"{settings} at one fixed (w, p) per explainer; controls left out. Better: gain above "
+        f"{settings} at one (w, p) per explainer; controls left out. Better: gain above "
         f"1e-5; equal or worse: gain of 0 or less. Of {clusters}, a data set and language "
         f"pair each, {total.clusters_better} have a mean gain above 0 (one-sided sign test "
         f"{sign_test}). {points}{undefined}"

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from bmx_grid.analysis.examples import movers
+from bmx_grid.core.pages import printable
 from bmx_grid.core.wording import correlation_in_words, setting_in_words
-from bmx_grid.report.html import environment, example_parts, printable
+from bmx_grid.report.html import example_parts, page_templates
 from bmx_grid.report.maps import MapScale, map_of
 from bmx_grid.sweep.judge import SettingResult
-from bmx_grid.sweep.settings import Setting
 
 
-def setting_page(result: SettingResult, setting: Setting) -> str:
+def setting_page(result: SettingResult) -> str:
     """The page as HTML, which needs no other file and no network; "" without a grid."""
     if result.spec is None or not result.has_grid:
         return ""
@@ -21,12 +21,12 @@ def setting_page(result: SettingResult, setting: Setting) -> str:
     name = setting_in_words(result.names)
     points = {row.point: (row.w, row.p) for row in result.points}
     best = (grid.best_w, grid.best_p, grid.best)
-    template = environment().get_template("setting.html.jinja")
+    template = page_templates().get_template("setting.html.jinja")
     page = template.render(
         title=name,
         scale=scale,
         correlation=correlation_in_words(result.correlation),
         map=map_of(scale, name, grid.correlation - grid.baseline, grid.baseline, best, points),
-        examples=[example_parts(example) for example in movers(result, setting)],
+        examples=[example_parts(example) for example in movers(result)],
     )
     return printable(page)

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import math
 import re
 import shutil
 import textwrap
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bmx_grid.analysis.base import Cell, CellValue, Table
@@ -24,6 +26,9 @@ GAP = "  "
 MARK = "†"
 WIDTH = 120  # characters per line of notes, and on however wide a terminal
 NARROWEST = 40
+SHORTEST_NAME = 8  # characters that are left of one
+MOST_CUT = 12  # characters of all names, before a column goes
+COUNT = ",.0f"  # the form of whole numbers that are floats
 FITTING = 7  # columns that fit a line of a page
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet runs a cell that begins with one of these
 # What LaTeX reads as commands, and characters that need text mode.
@@ -57,43 +62,38 @@ MARKDOWN = str.maketrans(
 
 
 def as_text(table: Table, width: int | None = None) -> str:
-    """Columns for a fixed-width font.
+    """Columns for a fixed-width font, with the title above and the notes below.
 
-    width: characters per line; a wider table is written in blocks of columns, the names repeated in each.
+    width: characters per line, which the table is made to fit; None for a table in full.
     """
-    header = [visible(name) for name in table.header]
-    has_marks = [False] * len(header)
-    for row in table.rows:
-        for column, cell in enumerate(row):
-            has_marks[column] |= cell.marked
-    # Widths over all groups: their columns stand below each other.
-    widths = [width_of(name) for name in header]
-    groups = []
-    for group in table.groups:
-        rows = []
-        for row in group:
-            cells = list(map(_marked, row, has_marks))
-            rows.append(cells)
-            widths = list(map(max, widths, map(width_of, cells)))
-        groups.append(rows)
-    lines = [visible(table.title)]
-    blocks = _blocks(widths, table.names, width)
-    for block in blocks:
-        width_of_columns = sum(widths[column] for column in block)
-        width_of_gaps = len(GAP) * (len(block) - 1)
-        rule = "-" * (width_of_columns + width_of_gaps)
-        lines += [_text_row(header, block, widths, table.names), rule]
-        for rows in groups:
-            for cells in rows:
-                # A row without anything else in this block would be its names alone.
-                has_values = any(cells[column] for column in block[table.names :])
-                if has_values or len(blocks) == 1:
-                    lines.append(_text_row(cells, block, widths, table.names))
-            # A group of which no row is shown has no rule: the last line is that of the one before.
-            if lines[-1] != rule:
-                lines.append(rule)
-    lines += [wrapped(note, width or WIDTH) for note in table.notes]
-    return "\n".join(lines) + "\n"
+    return tables_as_text([table], width)
+
+
+def tables_as_text(tables: Iterable[Table], width: int | None = None, most: int | None = None) -> str:
+    """Tables below each other, then their notes, each once.
+
+    width: as in `as_text`. In a table that is fitted no column is empty, and names and counts that all rows share are
+    in the title. What is too wide then goes in this order: the columns `Table.droppable`, without any the last ones;
+    ends of long names; further columns from the right. From WIDTH on long names are cut first.
+    most: rows of each table that are shown, if the others are in report.html.
+    """
+    parts = []
+    notes: dict[str, None] = {}
+    without: dict[str, None] = {}
+    for table in tables:
+        shown, n_more = (table, 0) if most is None else _first_rows(table, most)
+        grid = _in_cells(shown)
+        title = visible(table.title)
+        if width is not None:
+            title = grid.share(title, shown)
+            without |= dict.fromkeys(grid.fit(width, table.droppable))
+        more = [f"{n_more:,} more in report.html"] if n_more else []
+        parts.append("\n".join([wrapped(title, width or WIDTH), "", *grid.lines(), *more]))
+        notes |= dict.fromkeys(table.notes)
+    if without:
+        notes[f"Not shown at {width} columns: {', '.join(without)}."] = None
+    remarks = [wrapped(note, width or WIDTH) for note in notes]
+    return "\n\n".join([*parts, "\n".join(remarks)]).rstrip("\n") + "\n"
 
 
 def as_markdown(table: Table) -> str:
@@ -231,33 +231,120 @@ def filled_up(text: str, width: int, *, left: bool) -> str:
     return text + blanks if left else blanks + text
 
 
-def _blocks(widths: Sequence[int], names: int, width: int | None) -> list[list[int]]:
-    """The columns of each block: the names, then as many others as fit, at least one."""
-    columns = list(range(len(widths)))
-    if width is None or len(columns) == names:
-        return [columns]
-    # What the names leave, which every block repeats.
-    gaps = len(GAP) * (names - 1)
-    room = width - sum(widths[:names]) - gaps
-    blocks: list[list[int]] = []
-    left = -1  # the first column begins a block, however wide it is
-    for column in columns[names:]:
-        needed = widths[column] + len(GAP)
-        if needed > left:
-            blocks.append(columns[:names])
-            left = room
-        blocks[-1].append(column)
-        left -= needed
-    return blocks
+@dataclass
+class _Grid:
+    """The cells of a table as texts, and which of its columns are shown.
+
+    header: of all columns, by their places; groups: rows of cells. names: how many columns are names, at the left.
+    """
+
+    header: Sequence[str]
+    groups: Sequence[Sequence[list[str]]]
+    names: int
+    shown: list[int]
+
+    @property
+    def rows(self) -> list[list[str]]:
+        return list(itertools.chain.from_iterable(self.groups))
+
+    def share(self, title: str, table: Table) -> str:
+        """Drop empty columns, and those of names and counts that all rows share; the title with what they share."""
+        rows = self.rows
+        shared = []
+        for place in [*self.shown]:
+            values = {cells[place] for cells in rows}
+            is_name = 0 < place < self.names
+            may_move = len(rows) > 1 and (is_name or _counts(table, place))
+            if values == {""}:
+                self.shown.remove(place)
+            elif may_move and len(values) == 1:
+                self.shown.remove(place)
+                (value,) = values
+                shared.append(value if is_name else f"{self.header[place]}={value}")
+        return f"{title} ({', '.join(shared)})" if shared else title
+
+    def fit(self, width: int, droppable: Sequence[str]) -> list[str]:
+        """Drop columns and cut names until lines fit; the headers of what was dropped."""
+        numbers = [place for place in self.shown if place >= self.names]
+        first = [self.header.index(name) for name in droppable] or numbers[:0:-1]
+        dropped = self._drop(first, width + (MOST_CUT if width >= WIDTH else 0))
+        names = [place for place in self.shown[1:] if place < self.names]
+        names.sort(key=self.width_of, reverse=True)
+        # Of the first column, which is often a verdict, as little as possible.
+        for place in [*names, self.shown[0]]:
+            self._cut(place, width)
+        return [*dropped, *self._drop(numbers[::-1], width)]
+
+    def _drop(self, places: Sequence[int], width: int) -> list[str]:
+        dropped = []
+        for place in places:
+            if place in self.shown and len(self.shown) > 1 and self.width() > width:
+                self.shown.remove(place)
+                dropped.append(self.header[place])
+        return dropped
+
+    def _cut(self, place: int, width: int) -> None:
+        """Cut the cells of a column of names, but not below SHORTEST_NAME."""
+        too_wide = self.width() - width
+        if too_wide > 0 and place < self.names:
+            most = max(self.width_of(place) - too_wide, SHORTEST_NAME)
+            for cells in self.rows:
+                cells[place] = cut(cells[place], most)
+
+    def width_of(self, place: int) -> int:
+        return max(width_of(self.header[place]), *(width_of(cells[place]) for cells in self.rows), 0)
+
+    def width(self) -> int:
+        return sum(map(self.width_of, self.shown)) + len(GAP) * (len(self.shown) - 1)
+
+    def lines(self) -> Iterator[str]:
+        """Header and rows; between groups a line, unless both are single rows."""
+        widths = {place: self.width_of(place) for place in self.shown}
+        rule = "-" * self.width()
+        yield self._line(self.header, widths)
+        yield rule
+        before: Sequence[list[str]] = ()
+        for rows in self.groups:
+            if before and len(before) + len(rows) > 2:
+                yield rule
+            for cells in rows:
+                yield self._line(cells, widths)
+            before = rows
+
+    def _line(self, cells: Sequence[str], widths: Mapping[int, int]) -> str:
+        padded = [filled_up(cells[place], widths[place], left=place < self.names) for place in self.shown]
+        return GAP.join(padded).rstrip()
 
 
-def _text_row(cells: Sequence[str], block: Sequence[int], widths: Sequence[int], names: int) -> str:
-    """The cells of a block's columns in one line: names to the left of their columns, numbers to the right."""
-    padded = []
-    for column in block:
-        is_name = column < names
-        padded.append(filled_up(cells[column], widths[column], left=is_name))
-    return GAP.join(padded).rstrip()
+def _in_cells(table: Table) -> _Grid:
+    """The cells of a table as texts."""
+    has_marks = [any(row[place].marked for row in table.rows) for place in range(len(table.header))]
+    groups = [[list(map(_marked, row, has_marks)) for row in group] for group in table.groups]
+    return _Grid(list(map(visible, table.header)), groups, table.names, list(range(len(table.header))))
+
+
+def _first_rows(table: Table, most: int) -> tuple[Table, int]:
+    """The table with its first rows, and how many it lacks."""
+    groups = []
+    n_left = most
+    for group in table.groups:
+        groups.append(group[:n_left])
+        n_left -= len(groups[-1])
+    return replace(table, groups=tuple(filter(None, groups))), len(table.rows) - most + n_left
+
+
+def _counts(table: Table, place: int) -> bool:
+    return all(isinstance(row[place].value, int) or row[place].form == COUNT for row in table.rows)
+
+
+def cut(text: str, most: int) -> str:
+    """The text in at most `most` columns of a terminal, with an ellipsis where it is cut."""
+    if width_of(text) <= most:
+        return text
+    start = text[: most - 1]
+    while width_of(start) > most - 1:
+        start = start[:-1]
+    return f"{start}…"
 
 
 def _markdown_row(cells: Iterable[str]) -> str:
@@ -269,7 +356,7 @@ def _marked(cell: Cell, has_marks: bool) -> str:
     text = visible(cell.shown)
     if cell.marked:
         return f"{text}{MARK}"
-    # An empty cell stays empty: by that `as_text` knows the rows that hold nothing in a block.
+    # An empty cell stays empty: a column of such cells is not shown.
     if has_marks and cell.shown:
         return f"{text} "
     return text

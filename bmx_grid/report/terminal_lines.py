@@ -9,17 +9,16 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from bmx_grid.analysis.points import point_name
+from bmx_grid.analysis.base import Cell, Table
 from bmx_grid.core.wording import counted, named, number, setting_label, shortened
 from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.measures.correlation import FEWEST
 from bmx_grid.measures.grid import GridSpec
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS
-from bmx_grid.report.table import fitted, terminal_width, wrapped
+from bmx_grid.report.table import as_text, fitted, terminal_width, wrapped
 from bmx_grid.sweep.judge import SettingResult
 from bmx_grid.sweep.settings import NotRun, Setting, SweepPlan
 
-MOST_ANSWERS = 12  # metrics and explainers that have a line
 MOST_IN_LINE = 120  # signs of why a setting failed, in its line
 OF_MODEL = re.compile(r"model '(?P<model>[^']+)' \(revision (?P<revision>[^)]+)\) ")
 FEWEST_WORDS = 3  # per text, on average
@@ -67,7 +66,7 @@ def failures(failed: Sequence[NotRun], title: str = "failed") -> str:
 
 
 def setting_line(ended: SettingResult | NotRun, place: int, total: int, said: set[str]) -> str:
-    """One line for one finished setting: correlations of the metric alone and at its fixed point, what it took.
+    """One line for one finished setting: the correlation of the baseline, and how long it took.
 
     A reason that is already in `said` is not said again; a new one is added. A long one is cut: `failures` has it all.
     """
@@ -79,7 +78,7 @@ def setting_line(ended: SettingResult | NotRun, place: int, total: int, said: se
         if ended.reason not in said:
             said.add(ended.reason)
             reason = shortened(ended.reason, MOST_IN_LINE)
-        return f"{head}failed: {reason}"
+        return fitted(f"{head}failed: {reason}")
     parts = []
     n_unexplained = ended.finished.scores.n_unexplained
     if n_unexplained > 0:
@@ -95,30 +94,14 @@ def setting_line(ended: SettingResult | NotRun, place: int, total: int, said: se
     if math.isfinite(ended.grid.baseline):
         baseline = number(ended.grid.baseline, ".4f")
         parts.append(f"baseline {baseline}")
-    if ended.has_grid and math.isfinite(ended.published.correlation):
-        point = ended.published
-        name = point_name(ended.explainer, point.w, point.p).removeprefix("the ")
-        correlation = number(point.correlation, ".4f")
-        parts.append(f"{name} {correlation}")
-    if ended.cached:
-        parts.append("cached")
-    else:
-        parts.append(f"{spent.seconds:.1f} s")
-        parts.append(counted(spent.n_texts, "text"))
-    return head + ", ".join(parts)
+    parts.append("cached" if ended.cached else f"{spent.seconds:.1f} s")
+    return fitted(head + ", ".join(parts))
 
 
-def announcement(
-    name: str, plan: SweepPlan, spec: GridSpec | None, left_out: Sequence[NotRun]
-) -> tuple[list[str], list[str]]:
-    """What a sweep runs and what it leaves out, and warnings. left_out: evaluations. spec: as in plan_table."""
-    grid = ""
-    # Metrics alone have no words to aggregate, and so no grid.
-    if spec is not None and _n_explained(plan) > 0:
-        n_points = len(spec.p) * len(spec.w)
-        grid = f", {n_points:,} grid points each"
+def announcement(name: str, plan: SweepPlan, left_out: Sequence[NotRun]) -> tuple[list[str], list[str]]:
+    """What a sweep runs and what it leaves out, and warnings. left_out: evaluations."""
     texts = counted(plan.n_texts_here, "text")
-    lines = [f"{name}: {_settings(plan)}{grid}, at most {texts} to score"]
+    lines = [f"{name}: {_settings(plan)}, at most {texts} to score"]
     for evaluation, n_further in _further(plan).items():
         lines.append(f"evaluation {evaluation}: at most {counted(n_further, 'further text')} to score")
     if plan.repeats:
@@ -132,7 +115,7 @@ def announcement(
     lines += _each("left out", plan.left_out)
     warnings = cautions(plan)
     warnings += _each("failed", plan.failed)
-    return lines, warnings
+    return list(map(fitted, lines)), list(map(fitted, warnings))
 
 
 def _settings(plan: SweepPlan) -> str:
@@ -245,13 +228,13 @@ def plan_table(
 
     spec: of the grid, None without one. times: of metrics, how long they score, as the end of their line.
     """
-    lines = [f"{'segments':>8}  {'rated':>6}  {'to score':>11}  setting"]
+    rows = []
     for setting in plan.everything:
+        cost = Cell(setting.n_texts, words="cached" if setting.cached else f"{setting.n_texts:,}")
         segments = setting.segments
-        cost = "cached" if setting.cached else f"{setting.n_texts:,}"
-        sizes = f"{len(segments):>8,}  {segments.rated:>6,}"
-        lines.append(f"{sizes}  {cost:>11}  {setting.label}")
-    lines += ["", *cautions(plan)]
+        rows.append((Cell(setting.label), Cell(len(segments), ","), Cell(segments.rated, ","), cost))
+    table = Table("plan", "Settings", ("setting", "segments", "rated", "to score"), (tuple(rows),), ())
+    lines = [as_text(table, terminal_width()), *cautions(plan)]
     lines += _each("left out", plan.left_out)
     lines += _each("failed", plan.failed)
     lines += _each("unavailable", list(plan.unavailable.values()))

@@ -31,14 +31,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bmx_grid.boosts.recipe import Identity, Recipe
+from bmx_grid.boosts.recipe import Identity, Recipe, read_recipe
 from bmx_grid.core.configure import convert
 from bmx_grid.core.documents import read_json
 from bmx_grid.core.errors import BmxError, ConfigError, StoreError
 from bmx_grid.core.storage import inside, write_text
 from bmx_grid.core.terminal import say
 from bmx_grid.core.wording import file_stem
-from bmx_grid.evaluations.verdicts import HURTS
+from bmx_grid.evaluations.verdicts import HELPS, HURTS
 from bmx_grid.sweep.judge import SettingResult
 from bmx_grid.sweep.settings import Setting
 
@@ -283,6 +283,17 @@ class OutputFolder:
                 status = path.stat()
                 states[name] = [status.st_size, status.st_mtime_ns]
         return states
+
+
+def helping_recipes(files: Sequence[Path]) -> list[Path]:
+    """The recipes among these files whose boost helps, and that can score new texts."""
+    helping = []
+    for path in files:
+        if path.parent.name == RECIPES:
+            recipe = read_recipe(path)
+            if recipe.verdict == HELPS and not recipe.of_files:
+                helping.append(path)
+    return helping
 
 
 def recipes_of(

@@ -21,6 +21,7 @@ from bmx_grid.sweep.executors.base import Executor
 from bmx_grid.sweep.judge import Evaluations, SettingResult, Spent, failure
 from bmx_grid.sweep.scoring import scored
 from bmx_grid.sweep.settings import ALONE, FurtherTexts, NotRun, Setting, SweepPlan
+from bmx_grid.sweep.time_left import ScoredTexts
 from bmx_grid.words.perturbation import Item
 
 LABEL = "further texts"  # in place of the explainer's name in what is said of texts that could not be scored
@@ -193,8 +194,14 @@ def _score(shared: _SharedTexts, plan: SweepPlan, executor: Executor, progress: 
     def end(setting: Setting, spent: Spent) -> Spent:
         return spent
 
+    def advance(done: ScoredTexts) -> None:
+        progress(done.n_texts)
+
+    def drop(metric: str, n_texts: int) -> None:
+        """Texts that are lost fail their evaluations, which end the progress."""
+
     total = Spent()
-    with closing(scored(alone, end, executor, progress, drop=lambda n_texts: None)) as ended:
+    with closing(scored(alone, end, executor, advance, drop)) as ended:
         for outcome in ended:
             if isinstance(outcome, NotRun):
                 raise outcome.error or BmxError(outcome.reason)

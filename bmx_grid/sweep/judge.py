@@ -37,12 +37,13 @@ Evaluations = Mapping[str, Evaluation]
 @dataclass(frozen=True)
 class Spent:
     """What a run spent. n_texts: those sent to the metric; n_truncated: those of them longer than a model reads;
-    unread: answers of a model that could not be read."""
+    unread: answers of a model that could not be read; linear_layers: what computes those of its models."""
 
     seconds: float = 0.0
     n_texts: int = 0
     n_truncated: int = 0
     unread: tuple[str, ...] = ()
+    linear_layers: tuple[str, ...] = ()
 
     def __add__(self, other: Spent) -> Spent:
         return Spent(*map(operator.add, astuple(self), astuple(other)))

@@ -52,6 +52,7 @@ NOTE = "mlflow.note.content"  # MLflow shows this tag of a run or an experiment 
 LONGEST_TITLE = 60  # characters of a view's
 
 ARTIFACT_FOLDERS = ("figures", TABLES, RECIPES)  # kept as folders of artifacts
+MODELS = "models"  # the folder of the recipes that help, as models of MLflow
 SMALL_TABLE = 50_000  # bytes: also as CSV, which pages show
 
 RunKey = tuple[str, str]  # the kind of a run, and the fingerprint of its setting's result; "" of the sweep's
@@ -255,10 +256,12 @@ def source_tags(arguments: Sequence[str]) -> dict[str, str]:
 def artifacts_of(files: Sequence[Path]) -> dict[Path, list[str]]:
     """The names of the artifacts of each file that exists: its own, and of a small table that as CSV.
 
-    No page of MLflow shows Parquet.
+    No page of MLflow shows Parquet. A folder is a model.
     """
     names = {}
     for path in files:
+        if path.is_dir():
+            names[path] = [f"{MODELS}/{path.name}"]
         if not path.is_file():
             continue
         folder = path.parent.name
@@ -274,6 +277,9 @@ def log_files(client: Any, run: Any, artifacts: Mapping[Path, Sequence[str]]) ->
     import pandas as pd
 
     for path, names in artifacts.items():
+        if path.is_dir():
+            client.log_artifacts(run.info.run_id, str(path), names[0])
+            continue
         inside = str(Path(names[0]).parent)
         client.log_artifact(run.info.run_id, str(path), None if inside == "." else inside)
         for name in names[1:]:

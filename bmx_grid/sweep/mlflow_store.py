@@ -31,6 +31,7 @@ SETTINGS = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "DO_NOT_TRACK": "true",
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
     # MLflow would try a server that does not answer for a quarter of an hour.
     TIMEOUT: "30",
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import platform
+import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -24,6 +27,7 @@ from bmx_grid.core.terminal import plain_warnings
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric
 from bmx_grid.models.encoding import truncated
+from bmx_grid.models.loading import linear_layers
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
 from bmx_grid.sweep.judge import (
     Evaluations,
@@ -36,11 +40,13 @@ from bmx_grid.sweep.judge import (
     wherever_quicker,
 )
 from bmx_grid.sweep.settings import NotRun, Setting, SweepPlan
+from bmx_grid.sweep.time_left import ScoredTexts
 from bmx_grid.words.perturbation import Item
 from bmx_grid.words.segmentation import PairWords
 
 FEW_SEGMENTS = 4  # segments of a setting that are scored again
 BATCH_TOLERANCE = 1e-3  # of the largest score: bfloat16 on a GPU differs by that much between batches
+LOADED: set[str] = set()  # signatures of the metrics that have scored in this process
 Ended = TypeVar("Ended")
 Chunks = dict[int, tuple[list[Item], int]]  # by number: segments that are scored together, and how many texts they need
 
@@ -51,13 +57,13 @@ def run_plan(
     *,
     executor: Executor,
     stop_on_error: bool,
-    progress: Callable[[int], None],
-    drop: Callable[[int], None] = lambda n_texts: None,
+    progress: Callable[[ScoredTexts], None],
+    drop: Callable[[str, int], None] = lambda metric, n_texts: None,
 ) -> Iterator[SettingResult | NotRun]:
     """Results of the plan's settings as they end: cached ones first, then the others as workers finish.
 
-    progress gets the number of texts of every chunk that ends, drop that of texts that are not scored as their setting
-    has failed (those of `SweepPlan.n_texts_here`). With stop_on_error nothing new is started after a
+    progress gets the texts of every chunk that ends, drop the metric and the number of texts that are not scored as
+    their setting has failed (those of `SweepPlan.texts_here`). With stop_on_error nothing new is started after a
     failure. Finished chunks are on disk even if this process is killed.
     """
     cached = [setting for setting in plan.everything if setting.cached]
@@ -78,8 +84,8 @@ def scored(
     plan: SweepPlan,
     end: Callable[..., Ended],
     executor: Executor,
-    progress: Callable[[int], None],
-    drop: Callable[[int], None],
+    progress: Callable[[ScoredTexts], None],
+    drop: Callable[[str, int], None],
 ) -> Generator[Ended | NotRun]:
     """What `end(setting, spent=…)` makes of settings with texts to score, as workers finish."""
     settings = plan.everything
@@ -105,17 +111,25 @@ def scored(
                     continue
                 spent[index] += done.spent
                 if done.error is not None:
-                    drop(_texts_in(waiting.pop(index)))
+                    drop(settings[index].metric_name, _texts_in(waiting.pop(index)))
                     yield failure(settings[index], str(done.error), done.error)
                     continue
                 _, n_texts = waiting[index].pop(done.number)
-                progress(n_texts)
+                progress(
+                    ScoredTexts(
+                        settings[index].metric_name,
+                        n_texts,
+                        done.spent.seconds - done.loading,
+                        done.loading,
+                        done.worker,
+                    )
+                )
                 if not waiting[index]:
                     del waiting[index]
                     yield end(settings[index], spent=spent[index])
         except WorkerLost as lost:
             if one_by_one:
-                drop(_texts_in(waiting.pop(first)))
+                drop(settings[first].metric_name, _texts_in(waiting.pop(first)))
                 yield failure(settings[first], str(lost))
             one_by_one = True
 
@@ -157,12 +171,15 @@ def _needs_device(*parts: Metric | Explainer | None) -> bool:
 class DoneChunk:
     """A chunk of a setting that a worker is done with.
 
-    error: what ends this setting alone; None where the explanations are stored.
+    worker: its name. loading: seconds until the metric had scored a first text in this process, among those it spent;
+    0 of later chunks. error: what ends this setting alone; None where the explanations are stored.
     """
 
     index: int
     number: int
     spent: Spent
+    worker: str
+    loading: float = 0.0
     error: BmxError | None = None
 
 
@@ -172,8 +189,7 @@ def check_batches(metric: Metric, explained: Sequence[Explanation]) -> None:
     Of metrics of this package that run large models, which its tests hold to this, and of metrics that send texts
     elsewhere, nothing is scored again.
     """
-    is_ours = type(metric).__module__.partition(".")[0] == "bmx_grid"
-    if metric.leaves_traces or (is_ours and metric.cost == "model"):
+    if metric.leaves_traces or (metric.is_held_by_tests and metric.cost == "model"):
         return
     by_item = {explanation.item: explanation.base_score for explanation in explained}
     items = list(by_item)[: -FEW_SEGMENTS - 1 : -1]
@@ -215,8 +231,15 @@ def _work(
 ) -> DoneChunk:
     """One chunk, in a worker: explain, write, report."""
     start = time.perf_counter()
+    worker = f"{platform.node()} {os.getpid()} {threading.get_ident()}"
+    loading = 0.0
     try:
         with plain_warnings(), component_errors():
+            if metric.cost == "model" and not metric.leaves_traces and metric.signature not in LOADED:
+                # A model is loaded with its first text: only what comes after that tells how fast it is.
+                list(explain_items(metric, None, items[:1], seed, skip_refused=True, words=words))
+                LOADED.add(metric.signature)
+                loading = time.perf_counter() - start
             before = truncated()
             n_unread = len(UNREAD_ANSWERS)
             explained = explain_items(metric, explainer, items, seed, skip_refused=True, words=words)
@@ -230,7 +253,9 @@ def _work(
         spent = Spent(time.perf_counter() - start)
         # Its texts are not needed any more: what is kept of each failed setting are the lines.
         clear_frames(None if error.__cause__ is None else error.__cause__.__traceback__)
-        return DoneChunk(index, number, spent, error)
+        return DoneChunk(index, number, spent, worker, loading, error)
     unread = tuple(UNREAD_ANSWERS[n_unread:])
-    spent = Spent(time.perf_counter() - start, n_scored, n_truncated, unread)
-    return DoneChunk(index, number, spent)
+    parts = [metric] if explainer is None else [metric, explainer]
+    models = [model for part in parts for model, _ in part.pretrained()]
+    spent = Spent(time.perf_counter() - start, n_scored, n_truncated, unread, linear_layers(models))
+    return DoneChunk(index, number, spent, worker, loading)

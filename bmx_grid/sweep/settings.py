@@ -193,14 +193,23 @@ class SweepPlan:
         return sum(setting.n_texts for setting in self.everything)
 
     @property
+    def texts_here(self) -> Counter[str]:
+        """Texts to score of the settings whose metric and explainer are available here, by metric."""
+        texts = Counter[str]()
+        for setting in self.everything:
+            if self.obstacle(setting) is None:
+                texts[setting.metric_name] += setting.n_texts
+        return texts
+
+    @property
     def n_further(self) -> int:
         """At most how many texts evaluations want scored."""
         return sum(part.n_texts for part in self.further)
 
     @property
     def n_texts_here(self) -> int:
-        """Texts to score of the settings whose metric and explainer are available here."""
-        return sum(setting.n_texts for setting in self.everything if self.obstacle(setting) is None)
+        """The number of `texts_here`."""
+        return self.texts_here.total()
 
     def obstacle(self, setting: Setting) -> str | None:
         """Why a setting cannot be scored here, if so."""

@@ -144,8 +144,8 @@ def repeat_deviation(finished: Finished, correlation: Kind) -> float:
     human = finished.segments.human_scores
     if statistics is None or getattr(finished.metric, "repeat", 1) < 2:
         return math.nan
-    # Column 1 of a judge's statistics is a count; the others are scores, one for each time that it was asked.
-    repeats = np.delete(statistics, 1, 1).T
+    # The first two columns of a judge's statistics are the score and a count; the others are the repetitions.
+    repeats = statistics[:, 2:].T
     correlations = [correlate(correlation, scores, human) for scores in repeats]
     return float(np.std(correlations, ddof=1))
 

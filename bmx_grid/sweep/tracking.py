@@ -109,7 +109,8 @@ class Tracker:
         """What the analysis found, a summary in Markdown for a person, and the sweep's files.
 
         numbers: to compare sweeps by, rounded. tags: what else is told of it. Files below `tables/`, `figures/` or
-        `recipes/` keep that folder. Undefined numbers (NaN) and files that do not exist are left out.
+        `recipes/` keep that folder; folders are models. Undefined numbers (NaN) and files that do not exist are left
+        out.
         """
 
     def finish(self, failed: Sequence[NotRun], error: BaseException | None = None) -> None:

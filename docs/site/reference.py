@@ -1,6 +1,6 @@
 """Pages of the documentation that are made from the code, so that they cannot differ from it, and links between pages.
 
-Used by MkDocs (mkdocs.yml): `on_files` adds the pages, and runs the notebooks; `on_page_markdown` turns links of the
+Used by MkDocs (mkdocs.yml): `on_files` adds the pages, and those of notebooks; `on_page_markdown` turns links of the
 repository into links of the site. README, experiments and the guide for contributors are pages of the site as well.
 """
 
@@ -13,12 +13,28 @@ import posixpath
 import re
 import subprocess
 import sys
+import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 COMMANDS = ("", "run", "score", "compare", "analyse", "data")
 PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
+# Files of the repository from which a page is made: links to them lead to the page.
+SOURCES = {"bmx_grid/__init__.py": "reference/python.md", "bmx_grid/measures/__init__.py": "reference/measures.md"}
+# What functions return that has no public name: documented on the page of these functions.
+RESULTS = {
+    "bmx_grid": ("attribution.explain.Explanation", "evaluations.verdicts.Verdict"),
+    "bmx_grid.measures": (
+        "measures.annotators.Agreement",
+        "measures.resampling.ClusterMean",
+        "measures.paired_tests.Comparison",
+        "measures.grid.GridResult",
+        "measures.grouped.Grouped",
+        "measures.word_measures.WordMeasure",
+    ),
+}
 LINK = re.compile(r"(!?\[[^\]]*\])\(([^)\s]+)\)")
 
 
@@ -28,7 +44,8 @@ def pages() -> dict[str, str]:
         "reference/configuration.md": configuration(),
         "reference/files.md": files(),
         "reference/commands.md": commands(),
-        "reference/api.md": api(),
+        "reference/python.md": python(),
+        "reference/measures.md": measures(),
     }
 
 
@@ -99,13 +116,48 @@ def commands() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def api() -> str:
+def python() -> str:
     """The public names of the package, from their docstrings."""
     import bmx_grid
 
     names = [name for name in bmx_grid.__all__ if not name.startswith("_")]
-    shown = "\n\n".join(f"::: bmx_grid.{name}" for name in sorted(names, key=str.lower))
-    return f"# Python API\n\nExamples: [From Python](../python.md).\n\n{shown}\n"
+    tree = (inspect.getdoc(importlib.import_module("bmx_grid.core.errors")) or "").split("\n\n")[1]
+    parts = [
+        "# Python",
+        "Examples: [From Python](../python.md). All names are imported from `bmx_grid`; `bmx_grid.__version__` is the "
+        "version of the package.",
+        *listed_names("bmx_grid", sorted(names, key=str.lower)),
+        "## Explanations and verdicts",
+        *(f"::: bmx_grid.{name}\n    options: {{heading_level: 3}}" for name in RESULTS["bmx_grid"]),
+        "## Errors",
+        "All are imported from `bmx_grid.core.errors`.",
+        f"```text\n{textwrap.dedent(tree)}\n```",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def measures() -> str:
+    """The public names of the statistics, from their docstrings."""
+    import bmx_grid.measures
+
+    parts = [
+        "# Statistics",
+        "Examples: [Statistics alone](../measures.md). All names are imported from `bmx_grid.measures`. "
+        "`float64[N, K]` is an array with N rows and K columns; parameters of type `ArrayLike` also accept lists.",
+        *listed_names("bmx_grid.measures", sorted(bmx_grid.measures.__all__, key=str.lower)),
+        "## Results",
+        *(f"::: bmx_grid.{name}\n    options: {{heading_level: 3}}" for name in RESULTS["bmx_grid.measures"]),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def listed_names(module: str, names: Sequence[str]) -> list[str]:
+    """A table of names with the first line of their docstrings, and the docstrings."""
+    rows = ["| name | |", "|---|---|"]
+    for name in names:
+        docstring = inspect.getdoc(getattr(importlib.import_module(module), name)) or ""
+        rows.append(f"| [`{name}`][{module}.{name}] | {docstring.splitlines()[0]} |")
+    return ["\n".join(rows), *(f"::: {module}.{name}" for name in names)]
 
 
 def class_of(group: str, name: str) -> Any:
@@ -130,7 +182,7 @@ def on_files(files: Any, config: Any) -> Any:
     for source, place in placed().items():
         files.append(File.generated(config, place, abs_src_path=str(ROOT / source)))
     for path in sorted((ROOT / "docs").glob("*.ipynb")):
-        text, pictures = run_notebook().page(path, ROOT)
+        text, pictures = run_notebook().page(path)
         files.append(File.generated(config, f"{path.stem}.md", content=text))
         for name, picture in pictures.items():
             files.append(File.generated(config, name, content=picture))
@@ -163,7 +215,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
         there = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
         if (ROOT / there).is_dir():
             there = f"{there}/README.md"
-        place = placed().get(there) or (there.removeprefix("docs/") if there.startswith("docs/") else None)
+        place = (placed() | SOURCES).get(there) or (there.removeprefix("docs/") if there.startswith("docs/") else None)
         if place is None:  # a file that is no page
             return f"`{there}`" if text == f"[{there}]" else f"{text.strip('![]')} (`{there}`)"
         place = re.sub(r"\.ipynb$", ".md", place)

@@ -93,97 +93,37 @@ def test_the_conclusion_says_first_what_helps(rows, conclusion):
     assert asked(*rows)["conclusion"] == conclusion
 
 
-def test_the_answer_has_a_line_for_each_metric_and_explainer():
-    """Per metric and explainer a line of the paper's boost, whatever others gain, and one of its published point."""
-    said_lines = sentences(
+def test_what_is_said_beside_the_tables():
+    lines = sentences(
         {**EVERYWHERE, "gain": 0.01, "boost": "power_mean_grid"},
         {**EVERYWHERE, **GAINS, "length_gain": 0.002},
-        {**EVERYWHERE, "gain": -0.02, "verdict": HURTS, "boost": "spread"},
         pair("a", **LACKS, boost="sides"),
-        {**EVERYWHERE, "explainer": "shap", "verdict": CONFOUNDED, "gain": 0.02, "boost": "power_mean_grid"},
         {**EVERYWHERE, "metric": "n", "gain": 0.004, "boost": "power_mean_grid"},
-        {**EVERYWHERE, "metric": "n", "gain": 0.002},
         {**EVERYWHERE, **PUBLISHED, "gain": -0.05, "verdict": HURTS},
         {"dataset": "wmt17", **PUBLISHED},
         {**EVERYWHERE, "point": "other_datasets", "gain": 0.04, "verdict": HELPS},
     )
-    assert said_lines == [
-        "SHAP on m (power_mean_grid): confounded, +0.020 [+0.010, +0.030], 4 language pairs, 1,500 segments",
-        "LIME on m (power_mean_grid): no gain shown, +0.010 [0.000, +0.020], 4 language pairs, 1,500 segments (helps "
-        "by learned, hurts by spread)",
-        "LIME on m (power_mean_grid) at its fixed point: hurts, -0.050 [-0.060, -0.040], 4 language pairs, 1,500 "
-        "segments",
-        "LIME on n (power_mean_grid): no gain shown, +0.004 [-0.006, +0.014], 4 language pairs, 1,500 segments",
+    assert lines == [
+        "LIME (learned) helps m (+0.050).",
         "LIME on m (sides) for a: not judged: none.",
-        *(f"{label}: {LEGEND[label]}." for label in (HELPS, CONFOUNDED, HURTS, NO_GAIN)),
+        *(f"{label}: {LEGEND[label]}." for label in (HELPS, HURTS, NO_GAIN)),
         "Holm's correction is over 2 verdicts, and over 2 at published points.",
         "Next: use the recipe of learned with LIME (m); keep the metric as it is (n).",
     ]
 
 
-def test_without_the_papers_boost_the_first_that_was_declared_has_the_line():
-    lines = sentences({"boost": "spread"}, {**GAINS, "boost": "learned"}, {"explainer": "shap", "boost": "learned"})
-    assert lines[0] == (
-        "LIME on m (spread): no gain shown, 0.000 [-0.010, +0.010], 4 language pairs, 1,500 segments (helps by learned)"
-    )
-    assert lines[1].startswith("SHAP on m (learned): no gain shown")
-
-
 def test_how_far_a_judge_varies_stands_beside_each_of_its_gains():
     deviations = (("m", 0.0), ("m", 0.012), ("n", math.nan))
     settings = settings_of(*({"metric": metric, "repeat_deviation": r} for metric, r in deviations))
-    rows = ({**EVERYWHERE, **GAINS, "length_gain": 0.002}, {**EVERYWHERE, "metric": "n"})
-    judged, of_another, *_ = sentences(*rows, settings=settings)
-    assert judged.endswith("(length alone +0.002 [-0.008, +0.012], the correlation varies by 0.012 when repeated)")
-    assert "repeated" not in of_another
+    rows = ({**EVERYWHERE, **GAINS}, {**EVERYWHERE, "metric": "n"})
+    (shown,) = answers.tables(asked(*rows, settings=settings))
+    varies = dict(zip(shown.frame()["metric"], shown.frame()["varies when repeated"], strict=True))
+    assert varies["m"] == 0.012 and math.isnan(varies["n"])
 
 
-@pytest.mark.parametrize(
-    ("rows", "answer"),
-    [
-        pytest.param(
-            [pair("a", **GAINS), pair("b", gain=0.01), pair("a", boost="spread"), pair("b", boost="spread")],
-            "helps, +0.050 [+0.040, +0.060], a, 500 segments; no gain shown, +0.010 [0.000, +0.020], b, 500 segments",
-            id="two language pairs have no mean",
-        ),
-        pytest.param(
-            [pair("a", gain=0.01), pair("a", dataset="e", gain=(0.02, 0.0, 0.04))],
-            "no gain shown, at most +0.020 [0.000, +0.040] (e a), 2 language pairs, 1,000 segments",
-            id="data sets are named where there are several",
-        ),
-        pytest.param(
-            [pair("a", gain=0.02), pair("b", **UNDEFINED, n=2)],
-            "no gain shown, +0.020 [+0.010, +0.030] (looks like a gain, but not after the correction for 2 verdicts), "
-            "a, 500 segments; too little data: nothing is defined, b",
-            id="an interval above 0 that the correction does not leave, and an undefined gain",
-        ),
-        pytest.param(
-            [pair("a", gain=-0.05)],
-            "no gain shown, -0.050 [-0.060, -0.040] (looks like a loss, but not after the correction for 2 verdicts), "
-            "a, 500 segments",
-            id="an interval below 0 that the correction does not leave",
-        ),
-    ],
-)
-def test_the_answer_where_single_language_pairs_are_judged(rows, answer):
-    assert sentences(*rows)[0] == f"LIME on m (learned): {answer}"
-
-
-def test_of_many_answers_the_first_are_said_and_the_others_counted():
-    of_three = analysis(GAINS, {"explainer": "shap"}, {"metric": "n"})
-    assert headline.answer(of_three, most=1)[:2] == [headline.answer(of_three)[0], "2 more in report.html"]
-    assert headline.answer(of_three, most=3) == headline.answer(of_three)
-
-
-def test_each_human_score_has_its_verdict_in_the_line():
-    lines = sentences(
-        {**EVERYWHERE, **GAINS, "human": "mqm"},
-        {**EVERYWHERE, "human": "esa_1", "gain": 0.004},
-    )
-    assert lines[0] == (
-        "LIME on m (learned): helps (mqm), +0.050 [+0.040, +0.060], 4 language pairs, 1,500 segments; no gain "
-        "shown (esa_1), +0.004 [-0.006, +0.014], 4 language pairs, 1,500 segments"
-    )
+def test_why_a_gain_is_undefined_is_said():
+    lines = sentences(pair("a", gain=0.02), pair("b", **UNDEFINED, n=2))
+    assert "LIME on m (learned) for b: nothing is defined." in lines
 
 
 @pytest.mark.parametrize(
@@ -243,11 +183,8 @@ def test_no_advice_comes_from_a_constructed_sample(constructed, row, last):
     assert len(advised) == (not constructed or row.get("language_pair") == "a")
 
 
-def test_boosts_are_named_where_there_is_another_than_the_papers_and_metrics_share_a_step():
-    papers = {"boost": "power_mean_grid", "gain": 0.01}
-    assert sentences(papers)[0].startswith("LIME on m: no gain shown")
-    lines = sentences({"metric": "n"}, papers)
-    assert lines[0].startswith("LIME on m (power_mean_grid): no gain shown")
+def test_metrics_share_a_step():
+    lines = sentences({"metric": "n"}, {"boost": "power_mean_grid", "gain": 0.01})
     assert lines[-1] == "Next: keep the metric as it is (m, n)."
 
 

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import rankdata
 from some_settings import finished
 
-from bmx_grid.analysis.examples import choose_examples, marked, strengths
+from bmx_grid.analysis.examples import choose_examples, marked
 from bmx_grid.core.ragged import Labels
 from bmx_grid.evaluations.grid_surface import GridEvaluation
 from bmx_grid.measures.grid import Point, PowerRange
@@ -20,26 +20,25 @@ GRID = GridEvaluation(p=PowerRange(-2, 2, 0.5), w=(0.0, 0.5, 1.0), fixed={"erasu
 
 
 def planned(name: str, setting, gain: float, explainer: str = "erasure", **gains: float):
-    """A result and the planned setting behind it, with what `choose_examples` reads of them.
+    """A result, with what `choose_examples` reads of it.
 
     gains: those at declared points, which are all at w 0.5, p 1.
     """
     result_of_grid = GRID.surface(setting)
     names = ("toy", "de-en", name, explainer)
-    result = SimpleNamespace(
+    return SimpleNamespace(
         names=names,
+        finished=setting,
         explainer=explainer,
         gain=gain,
         spec=GRID.spec,
         points=[SimpleNamespace(point=point, w=0.5, p=1.0, gain=gains[point]) for point in gains],
         grid=dataclasses.replace(result_of_grid.grid, best_w=0.0, best_p=-1.0),
     )
-    return result, SimpleNamespace(names=names, segments=setting.segments, load=lambda: setting)
 
 
-def chosen(*pairs):
-    plan = SimpleNamespace(settings=[setting for _, setting in pairs])
-    return choose_examples([result for result, _ in pairs], plan)
+def chosen(*results):
+    return choose_examples(results)
 
 
 def test_the_best_the_worst_and_the_typical_move_are_chosen():
@@ -101,16 +100,6 @@ def test_nothing_that_moves_or_is_rated_is_no_example():
     assert chosen(planned("m", nobody, 0.1)) == []
     single = finished(n=1)
     assert chosen(planned("m", single, 0.1)) == []
-    result, _ = planned("m", finished(), 0.1)
-    assert choose_examples([result], SimpleNamespace(settings=[])) == [], "not planned"
-
-
-def test_strengths_are_relative_to_the_largest_of_all_sides():
-    def shares_of(*rows):
-        return [shares.tolist() for shares in strengths([np.array(row) for row in rows])]
-
-    assert shares_of([0.5, -2.0, np.nan], [1.0, np.inf]) == [[0.25, 1.0, 0.0], [0.5, 0.0]]
-    assert shares_of([0.0, 0.0], []) == [[0.0, 0.0], []] and shares_of() == []
 
 
 def test_marks_are_carried_to_the_words_that_are_shown():

@@ -181,7 +181,12 @@ def test_only_gains_that_survive_are_marked_and_undefined_ones_left_out():
         (row["language pair"].value, row["gain at the point"].marked) for row in rows_of(analysis, "tested_gains")
     ]
     assert tested == [("a", True), ("b", True), ("c", False)]
-    assert [row["gain at fixed"].marked for row in rows_of(analysis, "settings")] == [True, True, False, False]
+    assert [row["gain at published point"].marked for row in rows_of(analysis, "settings")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
 
 
 def test_the_spread_over_seeds_stands_beside_the_interval():

@@ -9,7 +9,6 @@ from some_tables import peaked, table
 
 from bmx_grid.analysis.answers import compute as compute_answers
 from bmx_grid.analysis.answers import tables as tables_of_answers
-from bmx_grid.analysis.headline import answer
 from bmx_grid.analysis.headline import compute as compute_headline
 from bmx_grid.analysis.headline import tables as tables_of_headline
 from bmx_grid.analysis.points import in_sample_in_words, in_sample_on
@@ -58,11 +57,6 @@ VERDICTS = [{"dataset": name, "point": point} for name in ("mqm21", "wmt17") for
 @pytest.fixture(scope="module")
 def judged():
     return analysed("mqm21", "wmt17", verdicts=VERDICTS)
-
-
-def test_the_answer_says_so_in_its_line(judged):
-    heads = [line.partition(":")[0] for line in answer(judged)[:2]]
-    assert heads == ["LIME on m", "LIME on m at w 0.5, p -1.4 (in-sample on wmt17)"]
 
 
 def test_tables_say_so_beside_the_gain_and_in_a_note(judged):

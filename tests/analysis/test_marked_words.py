@@ -106,7 +106,7 @@ def test_undefined_settings_are_counted_and_two_pairs_have_no_correlation():
     of_all = analysis({**AUC, "a": math.nan}).ask(marked_words.plausibility)["all"]
     assert (of_all.n, of_all.undefined) == (5, 1)
     (sentence,) = analysis({pair: AUC[pair] for pair in "ab"}).ask(marked_words.compute)["plausibility_in_words"]
-    assert "no correlation of AUC and gain at the declared point is defined" in sentence
+    assert "no correlation of AUC and gain at one point per explainer is defined" in sentence
 
 
 @pytest.mark.parametrize(

@@ -151,7 +151,7 @@ def test_a_point_of_the_grid_is_as_published():
     peak = np.full((len(P), 3), 0.4)
     surfaces = {("mqm21", "a", "m", "lime"): peak}
     chosen = analyse_table(table(surfaces, w=np.array([0.2, 0.4, 1.0])), **AS_PUBLISHED).ask(chosen_points).loc["lime"]
-    assert chosen.origin == "as published (chosen on other data)"
+    assert chosen.origin == "published (chosen on other data)"
     assert point_name("lime", chosen.used_w, chosen.used_p) == "the published point"
     assert point_name("lime", 0.5, -1.4) == "w 0.5, p -1.4"
 

@@ -14,12 +14,12 @@ from some_tables import flat, peaked, random_surfaces, rows, table
 from bmx_grid.analysis import questions
 from bmx_grid.analysis.base import FACTORS, Table
 from bmx_grid.analysis.gains import real_at_points
+from bmx_grid.analysis.paper_numbers import papers_numbers
 from bmx_grid.analysis.questions import (
     analyse_table,
     as_plain,
     load_questions,
     numbers,
-    papers_numbers,
     plain,
     to_json,
 )
@@ -181,12 +181,12 @@ def test_json_is_read_back_and_tracked_numbers_are_finite():
     assert tracked["medians/lime/w"] == plain(analysis)["medians"]["lime"]["w"]
 
 
-def test_the_papers_numbers_are_said_in_a_line():
+def test_the_papers_numbers_are_said_in_lines():
     analysis = analyse_table(table(SURFACES))
-    medians = numbers(analysis)
-    point = f"LIME p = {medians['medians/lime/p']:g}, w = {medians['medians/lime/w']:g}"
-    assert point in papers_numbers(analysis)
-    assert papers_numbers(analysis).endswith(f"ridge R² {medians['ridge/r2']:.2f}")
+    tracked = numbers(analysis)
+    medians, ridge = papers_numbers(analysis)
+    point = f"LIME p {tracked['medians/lime/p']:g}, w {tracked['medians/lime/w']:g} (paper p -1.4, w 0.4)"
+    assert point in medians and ridge.endswith(f"R² {tracked['ridge/r2']:.2f}.")
     assert not [name for name in numbers(analysis) if name.split("/")[-1] in ("n", "better", "worse", "undefined")]
 
 

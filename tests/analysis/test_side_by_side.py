@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 import scipy.stats
 
-from bmx_grid.analysis.side_by_side import side_by_side
+from bmx_grid.analysis.side_by_side import METRIC_ALONE, side_by_side
 from bmx_grid.commands.analyse import main
 from bmx_grid.core.errors import BmxError
-from bmx_grid.core.wording import METRIC_ALONE, correlation_in_words
+from bmx_grid.core.wording import correlation_in_words
 
 N = 60
 

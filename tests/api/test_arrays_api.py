@@ -33,7 +33,7 @@ def test_gain_and_grid_are_those_of_the_scores():
     assert boosted.gain.difference == pytest.approx(r - alone, abs=1e-12)
     assert boosted.gain.low <= boosted.gain.difference <= boosted.gain.high and boosted.gain.n == N - 1
     assert number(boosted.gain.difference, "+.4f") in boosted._repr_html_()
-    assert f"pearson {number(r, '.4f')}, the metric alone {number(alone, '.4f')}" in boosted.summary()
+    assert f"pearson {number(r, '.4f')}, baseline {number(alone, '.4f')}" in boosted.summary()
     assert boosted.verdict.n == N - 1
     assert boosted.grid.loc[1.0, 0.4] == pytest.approx(r, abs=1e-12)
     assert boosted.grid.loc[-30.0, 1.0] == pytest.approx(alone, abs=1e-12)

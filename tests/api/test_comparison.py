@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import json
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import pytest
 import scipy.stats
 
 import bmx_grid as bmx
+from bmx_grid.api import comparison
 from bmx_grid.commands.compare import main
 from bmx_grid.core.errors import BmxError, ConfigError
 from bmx_grid.core.wording import number
@@ -124,9 +126,9 @@ def test_the_terminal_has_the_best_metric_first_and_one_test_per_pair(call):
     status, out, err = call()
     assert (status, err) == (0, "")
     assert max(map(len, out.splitlines())) <= 80
-    rows = [line.split() for line in out.splitlines() if line.startswith(("de-en", "en-cs"))]
+    rows = [line.split() for line in out.splitlines() if "de-en  " in line or "en-cs  " in line]
     assert rows[0][1:3] == ["good", "one"] and rows[1][1] == "poor,"
-    assert len(rows) == 2 * 4 + 2 + 2, "two correlations in two blocks, a test and a verdict of each language pair"
+    assert len(rows) == 2 * 2 + 2, "two correlations and a difference, with its verdict, of each language pair"
     head = "scores.tsv: 120 rows; human scores: MQM; metrics: poor, (v2) ü, good one; language pair: lp"
     assert head in " ".join(out.split())
 
@@ -282,7 +284,7 @@ def test_one_side_is_that_of_the_metric_named_first(frame, options, statistic):
             (row,) = compared.tests.to_dict("records")
             assert [row["compared"], row["against"]] == names
             assert row["alternative"] == alternative
-            assert "one-sided" in compared.summary() and "50 % interval" in " ".join(compared.summary().split())
+            assert "one-sided" in compared.summary() and "[50 % CI]" in " ".join(compared.summary().split())
             assert abs(row["difference"]) == pytest.approx(usual["difference"], abs=1e-12)
             if not always_equal:
                 assert row["high"] - row["low"] < usual["high"] - usual["low"]
@@ -344,3 +346,44 @@ def test_p_of_one_side_is_the_share_of_all_swaps_of_systems(frame, statistic):
 def test_other_sides_and_levels_are_refused(frame, options, words):
     with pytest.raises(ConfigError, match=words):
         bmx.compare(frame[frame["lp"] == "de-en"], METRICS, human="MQM", **options)
+
+
+def test_a_pair_has_the_same_verdict_alone_and_among_others(monkeypatch):
+    """Metrics that are judged over the same one are judged together, each on the segments that both score."""
+    rng = np.random.default_rng(3)
+    quality = rng.normal(size=60)
+    scores = {
+        name: quality + noise * rng.normal(size=60) for name, noise in zip("abcde", (0.5, 1, 1.5, 2, 4), strict=True)
+    }
+    scores["b"][:7] = np.nan
+    texts = {"reference": [f"r{row} x" for row in range(60)], "hypothesis": ["h " * (1 + row % 9) for row in range(60)]}
+    frame = pd.DataFrame({**texts, "human": quality + 0.5 * rng.normal(size=60), **scores})
+    counted = []
+
+    class Counting:
+        def __init__(self, total, *_):
+            counted.append([total, 0])
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def advance(self, n):
+            counted[-1][1] += n
+
+    monkeypatch.setattr(comparison, "Progress", Counting)
+    with pytest.warns(UserWarning, match="7 of 60 segments have no score in column 'b'"):
+        together = bmx.compare(frame, list("abcde"), "human", resamples=100).verdicts
+    assert counted == [[10, 10], [10, 10]], "every pair is counted, of the tests and of the verdicts"
+    estimates = ["gain", "gain_low", "gain_high", "partial_r", "partial_r_low", "partial_r_high"]
+    for _, row in together.iterrows():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the missing scores once more
+            (alone,) = bmx.compare(frame, [row["compared"], row["against"]], "human", resamples=100).verdicts.to_dict(
+                "records"
+            )
+        assert (alone["compared"], alone["against"]) == (row["compared"], row["against"])
+        # rounding of another BLAS call, times the condition of a kernel
+        np.testing.assert_allclose([alone[name] for name in estimates], row[estimates].tolist(), atol=1e-6)

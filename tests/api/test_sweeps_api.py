@@ -12,10 +12,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
+import some_frames
 import yaml
 
 import bmx_grid as bmx
 from bmx_grid.api.compose import composed
+from bmx_grid.api.sweep import objective
 from bmx_grid.api.sweep_plan import OF_THE_SWEEP
 from bmx_grid.commands.run import compose_and_run
 from bmx_grid.core.configure import option_class, options
@@ -54,8 +56,11 @@ def test_tables_are_data_frames_and_the_answer_comes_first(sweep):
     test = sweep.tests.query("language_pair == 'de-en' and test == 'perm_inputs' and point == 'published'").iloc[0]
     numbers = (row["baseline"], row["fixed"] - row["baseline"], test["low"], test["high"], row["best"])
     assert {"gain at w 0.6, p 0", "in-sample best"} <= set(re.split("  +|\n", sweep.summary()))
-    places = [sweep._repr_html_().index(f"{value:.4f}") for value in numbers]
+    places = [sweep.summary().index(f"{value:.4f}") for value in numbers]
     assert places == sorted(places)
+    shown = sweep._repr_html_()
+    assert "Too little data to show a gain." in shown and shown.count("</table>") == 2, "chosen elsewhere, published"
+    assert shown.count('<th scope="row">') == (sweep.verdicts["language_pair"] == "all").sum()
 
 
 def test_every_table_is_an_attribute(sweep, tmp_path):
@@ -199,7 +204,8 @@ def test_the_words_of_a_segment_are_those_that_the_scorer_explains(sweep, side):
     assert of_side["attribution"].tolist() == scored.explanations[0].attributions[side].tolist()
     assert of_side["score"].unique().tolist() == scored.base.tolist()
     raising = dataclasses.replace(words, frame=of_side.assign(attribution=0.5))._repr_html_()
-    assert "underline solid" in raising and "underline wavy" not in raising
+    words_shown = raising.split('class="text"')[1]
+    assert words_shown.count('"word up"') == len(of_side) and '"word down"' not in words_shown
 
 
 @pytest.fixture
@@ -250,24 +256,48 @@ def test_a_setting_is_drawn(sweep):
     assert figure._repr_png_().startswith(b"\x89PNG"), "a notebook shows figures that pyplot did not make only so"
 
 
-def test_a_setting_is_drawn_as_a_heatmap(sweep):
-    """A cell per point, at the height of its w: the row of w = 1 is the metric alone, the same at every p."""
+def test_settings_are_drawn_as_heat_maps(sweep):
+    """A row of pixels per w, upwards, blue for a gain: that of w = 1 is the baseline, and as empty as the paper."""
     figure = sweep.plot("de-en", "chrf", kind="heatmap")
-    (mesh,) = figure.axes[0].collections
+    axes = figure.axes[0]
+    (image,) = axes.images
     grid = sweep.grid.query("language_pair == 'de-en' and metric == 'chrf'")
     table = grid.pivot(index="w", columns="p", values="correlation")
-    assert mesh.get_array().filled(np.nan) == pytest.approx(table.to_numpy(), abs=1e-12, nan_ok=True)
-    names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
-    assert names == [f"{w:g}" for w in table.index]
+    gains = (table - table.loc[1.0].iloc[0]).to_numpy()[::-1, [0, -1]]  # the ends of the powers are the ends of the map
+    pixels = np.asarray(image.get_array())[:, [0, -1]]
+    assert (pixels[0, :, 3] == 0).all() and len(pixels) == len(table)
+    is_blue = pixels[..., 2] > pixels[..., 0]
+    assert is_blue[pixels[..., 3] > 0].tolist() == (gains > 0)[pixels[..., 3] > 0].tolist()
+    assert [label.get_text() for label in axes.get_yticklabels()] == [f"{w:g}" for w in table.index]
+    (point,) = sweep.points.query("language_pair == 'de-en' and point == 'published'").itertuples()
+    (mark,) = [line for line in axes.lines if line.get_marker() == "x"]
+    assert 1 - mark.get_ydata()[0] == pytest.approx((table.index.get_loc(point.w) + 0.5) / len(table))
+    assert len([axes for axes in sweep.plot(kind="heatmap").axes if axes.images]) == 4, "one of each language pair"
     with pytest.raises(ConfigError, match="kind: .*heatmap"):
         sweep.plot("de-en", "chrf", kind="heat")
+
+
+def test_without_a_name_verdicts_are_drawn(sweep):
+    axes = sweep.plot().axes[0]
+    assert axes.get_xlabel() == "gain in Pearson's r"
+    gains = [line.get_xdata()[0] for line in axes.lines if line.get_marker() == "o"]
+    assert gains == sweep.verdicts.query("language_pair == 'all' and point != 'published'")["gain"].tolist()
+
+
+def test_the_curves_of_a_setting_have_the_marks_of_its_map(sweep):
+    curves, plane = sweep.plot("de-en"), sweep.plot("de-en", kind="heatmap")
+    marks = [[line.get_label() for line in axes.lines if line.get_marker() in "oxs"] for axes in curves.axes]
+    marks = [[name for name in names if not name.startswith("w =")] for names in marks]
+    assert sorted(marks[0]) == sorted(line.get_label() for line in plane.axes[0].lines)
 
 
 @pytest.mark.parametrize(
     ("ask", "error", "message"),
     [
         (lambda run: run.table("ranks"), DataMissingError, "unknown table 'ranks'.*Choose its evaluation"),
-        (lambda run: run.plot(), ConfigError, "4 settings fit; name one by"),
+        (lambda run: run.plot(kind="curves"), ConfigError, "4 settings fit; name one by"),
+        (lambda run: run.plot("de-en", kind="verdicts"), ConfigError, "leave out the names"),
+        (lambda run: run.plot("de-fr", kind="heatmap"), ConfigError, "unknown language pair 'de-fr'"),
         (lambda run: run.words("de-en", "chrff"), ConfigError, "Did you mean 'chrf'"),
         (lambda run: run.words("de-en", ids=["de-en-01"]), ConfigError, "Did you mean 'de-en-001'"),
         (lambda run: bmx.analyse([run]), ConfigError, "two or more"),
@@ -366,3 +396,23 @@ def test_a_notebook_shows_a_mistake_as_its_sentence(capsys):
         assert "Traceback" not in printed and len(printed.strip().splitlines()) == 1
     finally:
         shell.history_manager.end_session()
+
+
+@pytest.mark.parametrize(
+    ("rows", "reached"),
+    [
+        pytest.param([{"gain": 0.01}, {"gain": -0.02, "metric": "m2"}], 0.01, id="the largest"),
+        pytest.param([{"gain": 0.01}, {"gain": 0.2, "point": "published"}], 0.01, id="in-sample on the paper's data"),
+        pytest.param([{"gain": 0.01}, {"gain": 0.2, "language_pair": "de-en"}], 0.01, id="one pair of several"),
+        pytest.param([{"gain": -0.01}, {"gain": 0.2, "explainer": "random"}], -0.01, id="a control"),
+        pytest.param([{"gain": float("nan")}], float("nan"), id="undefined: no correlation in its place"),
+        pytest.param([], 0.5, id="no verdicts: the correlation of the best metric"),
+    ],
+)
+def test_a_sweep_reached_the_gain_of_a_boost_chosen_on_other_data(rows, reached, tmp_path):
+    frames = {"settings": some_frames.settings({}, {"baseline": 0.4})}
+    if rows:
+        frames["verdicts"] = some_frames.verdicts(*rows)
+    for name, frame in frames.items():
+        frame.to_parquet(tmp_path / f"{name}.parquet")
+    assert objective(tmp_path) == pytest.approx(reached, nan_ok=True)

@@ -290,11 +290,8 @@ def test_explained_sentences_are_a_frame_of_words_and_coloured_in_a_notebook():
     assert words["attribution"].tolist() == pytest.approx(expected, abs=1e-12)
     shown = scored._repr_html_()
     assert "&lt;b&gt;" in shown and "<b>" not in shown
-    colours = re.findall(r"rgba\((\S+?),[\d.]+\);text-decoration:underline (\w+)' title='(\S+)'", shown)
-    assert {(title[0], colour, line) for colour, line, title in colours} == {
-        ("+", "0,114,178", "solid"),
-        ("-", "213,94,0", "wavy"),
-    }
+    colours = re.findall(r'class="word (\w+)" style="--s:[\d.]+">\S+</span><small dir="ltr">(.)', shown)
+    assert set(colours) == {("up", "+"), ("down", "−")}
     alone = bmx_grid.load("chrf", None).explain(["a"] * 9, references=["a"] * 9)
     assert list(alone.to_frame()) == ["row", "score", "base"] and len(alone.to_frame()) == 9
     assert "row 4" in alone._repr_html_() and "row 5" not in alone._repr_html_()

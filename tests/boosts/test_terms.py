@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from some_attributions import standard
 
+from bmx_grid.boosts import controls
 from bmx_grid.boosts.base import Part, mean_gain
 from bmx_grid.boosts.controls import fit_average, fit_curve, fit_length
+from bmx_grid.measures.averages import best_averages
 from bmx_grid.measures.nuisance import fit_term
 
 ROLES = ("source", "hypothesis")
@@ -83,6 +85,29 @@ def test_the_best_average_is_that_of_brute_force(kind, noise):
     average = sum(z[name] for name in best) / len(best)
     expected = part.base.mean() + part.base.std() * average  # on the scale of the own metric
     np.testing.assert_allclose(fitted.scores(part.base, part.features), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["pearson", "kendall"])
+def test_metrics_that_share_what_they_found_choose_as_each_alone(kind, monkeypatch):
+    rng = np.random.default_rng(3)
+    human, scores = rng.normal(size=60), rng.normal(size=(60, 5))
+    scores[:, :4] += human[:, None] * [0.5, 1.0, 0.8, 0.3]
+    scores[:, 4] = scores[:, 1]  # the same metric under two names
+    names, known, calls = ["a", "b", "c", "d", "e"], {}, []
+    monkeypatch.setattr(controls, "best_averages", lambda *given: calls.append(kind) or best_averages(*given))
+    for place, own in enumerate(names):
+        others = tuple(name for name in names if name != own)
+        parts = [
+            Part(scores[rows, place], np.delete(scores[rows], place, axis=1), human[rows], np.arange(30))
+            for rows in (np.arange(30), np.arange(30, 60))
+        ]
+        together = fit_average(others, kind, parts, own=own, known=known)
+        assert together == fit_average(others, kind, parts)
+        used = {own} if together.own else set()
+        used |= {name for name, weight in zip(others, together.weights, strict=True) if weight}
+        # Of the two equal ones the own one counts, or the first by name.
+        assert len(used & {"b", "e"}) == 1 and ("e" in used) == (own == "e")
+    assert len(calls) == 1 + len(names), "together it was computed once"
 
 
 def test_the_own_metric_alone_may_be_best():

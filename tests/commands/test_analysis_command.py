@@ -106,6 +106,13 @@ def test_all_figures_are_those_of_the_paper_and_of_each_setting(results, tmp_pat
     assert f"written: {out / 'figures'}\n         {out / 'report.html'}" in capsys.readouterr().out
 
 
+def test_figures_are_written_in_the_formats_that_are_named(results, tmp_path):
+    """The page shows them whatever the formats of the files are."""
+    assert main([str(results), f"output_dir={tmp_path}", "figures.format=[png,pdf]", "figures=all"]) == 0
+    files = [file.name for file in (tmp_path / "figures").iterdir()]
+    assert {"ridge.png", "ridge.pdf"} <= set(files) and not [name for name in files if name.endswith(".svg")]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -118,7 +125,14 @@ def test_all_figures_are_those_of_the_paper_and_of_each_setting(results, tmp_pat
         pytest.param(["HERE", "questions=[a.b"], "questions=[a.b", id="half a list"),
         pytest.param(["HERE", "questions=[1]"], "questions[0]: expected a text, got 1", id="no name"),
         pytest.param(["HERE", "figures=all"], "give output_dir=DIR, no format", id="figures without a folder"),
-        pytest.param(["HERE", "figures=al"], "figures: unknown value 'al'. Did you mean 'all'?", id="which figures"),
+        pytest.param(
+            ["HERE", "figures=al"], "figures.which: unknown value 'al'. Did you mean 'all'?", id="which figures"
+        ),
+        pytest.param(
+            ["HERE", "output_dir=OUT", "figures.format=[svg,gif]"],
+            "figures.format[1]: unknown value 'gif'. Available: pdf, png, svg.",
+            id="format of figures",
+        ),
         pytest.param(["HERE", "HERE", "questions=x"], "questions: several sweeps are compared with", id="of one sweep"),
         pytest.param(["HERE", "fixed.lime.p=-1"], "fixed.lime: w must be given, as fixed.lime.w=VALUE", id="half"),
         pytest.param(["HERE", f"output_dir={__file__}"], "is a file; name a folder", id="a file"),

@@ -10,6 +10,7 @@ import pytest
 from chat_server import ChatServer
 from fakes import ROOT
 from hydra import compose, initialize_config_dir
+from hydra._internal.core_plugins.file_config_source import FileConfigSource
 from hydra.core.config_store import ConfigStore
 from omegaconf import OmegaConf
 
@@ -239,6 +240,16 @@ def test_the_users_own_command_line_may_read_the_environment(call, monkeypatch):
     assert call("seed='${oc.decode:${oc.env:MY_SEED}}'", "--cfg", "job", "--resolve", "-p", "seed") == (0, "7\n")
 
 
+@pytest.mark.parametrize(
+    "overrides", [["figures=all", "figures.format=[pdf]"], ["figures.format=[pdf]", "figures=all"]]
+)
+def test_which_figures_and_their_formats_are_two_keys_of_one(overrides):
+    assert composed(overrides)["figures"] == {"which": "all", "format": ["pdf"]}
+    values = dict(line.split("=") for line in overrides) | {"figures.format": ["pdf"]}
+    assert composed([], None, values)["figures"] == {"which": "all", "format": ["pdf"]}
+    assert composed(["figures={format: [png]}"])["figures"] == {"which": "page", "format": ["png"]}
+
+
 def test_a_plus_may_be_left_out():
     assert composed(
         ["sweep=quickstart", "+seed=3", "+metric=[chrf]", "metric.chrf.char_order=4", "limit=5"]
@@ -341,6 +352,18 @@ def by_hydra(*overrides):
 )
 def test_composed_is_what_hydra_composes(overrides):
     assert composed(overrides) == by_hydra(*overrides)
+
+
+def test_our_files_are_read_once_and_stay_as_they_are_written(monkeypatch):
+    """Hydra changes what it reads: the second composition must not see the changes of the first."""
+    composed(["metric=[chrf]", "metric.chrf.char_order=3", "grid.fixed={}"])
+    read = []
+    load = FileConfigSource.load_config
+    monkeypatch.setattr(FileConfigSource, "load_config", lambda self, path: read.append(path) or load(self, path))
+    again = composed(["metric=[chrf]"])
+    assert read == []
+    assert again["metric"]["chrf"]["char_order"] == 6
+    assert set(again["grid"]["fixed"]) >= {"erasure", "lime", "shap"}
 
 
 def test_options_of_the_users_do_not_stay_in_hydra(folder):

@@ -10,7 +10,7 @@ CHOSEN = (
     "limit=8",
     "dataset.sample.language_pairs=[de-en]",
 )
-TITLES = ("Boosts chosen on other folds: gain in {} over the metric alone", "Boosts at the published point: gain in {}")
+TITLES = ("Boosts chosen on other folds: gain in {} over the baseline", "Boosts at the published point: gain in {}")
 
 
 @pytest.fixture

@@ -51,9 +51,17 @@ def test_pairs_are_read_with_texts_and_scores(reader, folder):
 
 
 @pytest.mark.parametrize("promise", OF_DATASETS, ids=lambda promise: promise.__name__)
-def test_it_keeps_what_data_sets_promise(reader, folder, promise):
-    """On the first pair, whose files are the fewest to read again."""
-    reason = promise(reader, folder, reader.pairs(folder)[0])
+def test_it_keeps_what_data_sets_promise(reader, folder, promise, monkeypatch):
+    """On the first pair, whose files are the fewest to read again; what the tests have read is its first reading."""
+    pair = reader.pairs(folder)[0]
+    known = [read(folder, reader.name, pair)]
+    read_anew = type(reader).read
+
+    def read_once_more(self, place, language_pair):
+        return known.pop() if known and place == folder else read_anew(self, place, language_pair)
+
+    monkeypatch.setattr(type(reader), "read", read_once_more)
+    reason = promise(reader, folder, pair)
     if reason:
         pytest.skip(reason)
 

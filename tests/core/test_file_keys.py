@@ -25,7 +25,19 @@ from bmx_grid.core.file_keys import (
 GLOBAL = "# @package _global_\n"
 # Fields that no file sets: parts fill them as they see the data.
 FILLED_BY_PARTS = frozenset(
-    {"explanations", "fitted_on", "given_scores", "judged", "nrefs", "one_metric", "outputs", "scores", "served", "set"}
+    {
+        "declared",
+        "explanations",
+        "fitted_on",
+        "given_scores",
+        "judged",
+        "nrefs",
+        "one_metric",
+        "outputs",
+        "scores",
+        "served",
+        "set",
+    }
 )
 GROUPS = sorted({path.parent.name for path in CONFIGS.glob("*/*.yaml")} - {"prompt", "sweep", "tasks"})
 TOP = yaml.safe_load((CONFIGS / "config.yaml").read_text(encoding="utf-8"))
@@ -160,6 +172,14 @@ ATTACKS = {
     "a server that was data": (
         f"metric: {{i: {{_target_: ext.X, files: {{{JUDGE}}}}}, x: '${{metric.i.files}}'}}",
         "metric.i.files.base_url",
+    ),
+    "a program": (
+        "metric: {x: {_target_: bmx_grid.guests.command.metric.CommandMetric, command: [touch, RAN]}}",
+        "metric.x.command",
+    ),
+    "a program in a list": (
+        "metric: {x: {_target_: bmx_grid.guests.datscore.combined.Combined, metrics: [command: {command: [evil]}]}}",
+        "metric.x.metrics.0.command.command",
     ),
     "a pickle": (f"metric: {{x: {{{COMET}, model: stranger/evil}}}}", "metric.x.model"),
     "another pickle": (f"metric: {{x: {{{COMET}, revision: '{'a' * 40}'}}}}", "metric.x.revision"),

@@ -74,8 +74,8 @@ def test_many_names_in_a_row_are_cut_with_their_count():
     [
         pytest.param(0.4, -1.4, "w 0.4, p -1.4", id="a point"),
         pytest.param(0.0, 0.0, "w 0, p 0", id="zeros are numbers"),
-        pytest.param(1.0, -30.0, "metric alone", id="w = 1: p means nothing"),
-        pytest.param(1.0, NAN, "metric alone", id="w = 1 without p"),
+        pytest.param(1.0, -30.0, "baseline", id="w = 1: p means nothing"),
+        pytest.param(1.0, NAN, "baseline", id="w = 1 without p"),
         pytest.param(NAN, NAN, "no point", id="none"),
         pytest.param(0.5, NAN, "no point", id="no p"),
     ],

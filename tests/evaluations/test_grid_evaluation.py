@@ -1,16 +1,20 @@
 """The grid as an evaluation: the published point, the metric alone, what it says of segments."""
 
 import dataclasses
+import tracemalloc
 
 import numpy as np
 import pytest
 from scipy.stats import pearsonr
-from some_settings import finished
+from some_settings import changed, finished
 
 from bmx_grid.core.ragged import Ragged
-from bmx_grid.evaluations.grid_surface import GridEvaluation
-from bmx_grid.measures.correlation import correlate
+from bmx_grid.evaluations.grid_surface import GridEvaluation, sample_of
+from bmx_grid.measures import grid
+from bmx_grid.measures.aggregation import PowerMean
+from bmx_grid.measures.correlation import KINDS, correlate
 from bmx_grid.measures.grid import Point, PowerRange
+from bmx_grid.measures.grid_resampling import selection_adjusted
 from bmx_grid.words.attributions import AttributionSet
 
 GRID = GridEvaluation(p=PowerRange(-2, 2, 0.1), w=(0.0, 0.4, 1.0), fixed={"erasure": Point(w=0.4, p=-0.95)})
@@ -39,10 +43,10 @@ def test_what_was_known_as_a_setting_ended_is_not_computed_again():
     [pytest.param(Point(w=0.4, p=-9.0), id="p outside"), pytest.param(None, id="none for this explainer")],
 )
 def test_without_a_point_on_the_grid_there_is_no_number(point):
-    grid = dataclasses.replace(GRID, fixed={} if point is None else {"erasure": point})
-    result = grid.surface(finished())
+    evaluation = dataclasses.replace(GRID, fixed={} if point is None else {"erasure": point})
+    result = evaluation.surface(finished())
     assert np.isnan([result.published.p, result.published.correlation]).all()
-    assert np.isnan(grid.segment_columns(result)["boosted_published"]).all()
+    assert np.isnan(evaluation.segment_columns(result)["boosted_published"]).all()
 
 
 @pytest.mark.parametrize(
@@ -84,3 +88,64 @@ def test_the_metric_alone_has_a_baseline_counts_its_segments_and_has_no_grid():
 )
 def test_one_grid_is_one_identity_however_it_is_written(change, same):
     assert (dataclasses.replace(GRID, **change).fingerprint() == GRID.fingerprint()) is same
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_means_that_are_too_many_to_hold_are_made_in_parts_with_the_same_numbers(kind, monkeypatch):
+    """To 1e-13: a mean may be summed up with other powers beside it. Pairs choose for each other, sharing clusters."""
+    settings = [finished(n=40, rng=np.random.default_rng(seed)) for seed in (1, 2)]
+    settings[0] = changed(settings[0], human=[np.nan, *settings[0].segments.human_scores[1:]])
+    settings[1] = changed(
+        settings[1], sources=[f"other {row}" if row > 9 else f"quelle {row // 2}" for row in range(40)]
+    )
+    evaluation = dataclasses.replace(GRID, correlation=kind)
+    whole = evaluation.of_scope(settings)
+    read = []
+    aggregate = PowerMean.aggregate
+
+    def noted(self, values, p):
+        read.append(len(p))
+        return aggregate(self, values, p)
+
+    monkeypatch.setattr(PowerMean, "aggregate", noted)
+    monkeypatch.setattr(grid, "HELD_CELLS", 0)
+    monkeypatch.setattr(grid, "PART_CELLS", 40 * 15)
+    in_parts = evaluation.of_scope(settings)
+    assert max(read) == 15, "39 or 40 segments by 15 powers, of 40"
+    for one, other in zip(whole, in_parts, strict=True):
+        assert other.grid.correlation == pytest.approx(one.grid.correlation, abs=1e-13, nan_ok=True)
+        assert (other.grid.best_p, other.grid.best_w) == (one.grid.best_p, one.grid.best_w)
+        assert set(other.boosted) == set(one.boosted) == {"published", "cross_fitted", "elsewhere"}
+        for point, scores in one.boosted.items():
+            assert other.boosted[point] == pytest.approx(scores, abs=1e-13, nan_ok=True), point
+    samples = [sample_of(evaluation.spec, setting, setting.inputs(evaluation.spec)) for setting in settings]
+    tested = [selection_adjusted(sample, resamples=50) for sample in samples if kind == "pearson"]
+    monkeypatch.undo()
+    held = [sample_of(evaluation.spec, setting, setting.inputs(evaluation.spec)) for setting in settings]
+    expected = [selection_adjusted(sample, resamples=50) for sample in held if kind == "pearson"]
+    assert tested == [pytest.approx(values, abs=1e-13) for values in expected]
+
+
+def test_a_large_grid_takes_the_memory_of_a_part(monkeypatch):
+    """10,000 segments of 200 powers have 16 MB of means, which correlations copy."""
+    setting = finished(n=30)
+    copies = 10_000 // 30
+    human = np.random.default_rng(0).normal(size=30 * copies)
+    words = Ragged.from_rows([row for _ in range(copies) for row in setting.scores.hypothesis])
+    base = np.tile(setting.scores.base_scores, copies)
+    spec = dataclasses.replace(GRID.spec, side="hypothesis", p=PowerRange(-10, 10, 0.1).values())
+
+    def peak() -> int:
+        tracemalloc.start()
+        try:
+            grid.compute_grid(spec, base, words, words, human)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    monkeypatch.setattr(grid, "KEPT_CELLS", 0)
+    peak()  # what a first call leaves behind is not counted
+    whole = peak()
+    monkeypatch.setattr(grid, "HELD_CELLS", 0)
+    monkeypatch.setattr(grid, "PART_CELLS", len(base) * 8)
+    assert peak() < whole / 3

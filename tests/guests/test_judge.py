@@ -507,12 +507,52 @@ def test_a_key_that_others_can_read_is_warned_of(monkeypatch, base_url, key, war
     assert any("OPENAI_API_KEY are sent unencrypted" in str(warning.message) for warning in caught) == warned
 
 
-def test_repeated_scores_are_kept_and_the_first_counts(judge):
-    with ChatServer(lambda body, turn: str(1 + turn)).running() as server:
-        metric = judge(server, repeat=3)
-        statistics = metric.statistics(ITEMS[:2])
-        assert sorted(statistics[0]) == [0.0, 0.25, 0.5, 1.0] and statistics[0, 1] == 1.0 and len(server.seen) == 6
-        assert np.array_equal(metric.score(ITEMS[:2]), statistics[:, 0])
+@pytest.mark.parametrize(("average", "expected"), [("mean", 0.25), ("median", 0.0)])
+def test_repeated_scores_are_averaged_and_kept(average, expected, judge):
+    """Answers 1, 1, 1 and 5 on a scale of 1 to 5."""
+    with ChatServer(lambda body, turn: "1115"[turn]).running() as server:
+        metric = judge(server, repeat=4, average=average)
+        statistics = metric.statistics(ITEMS[:1])
+        assert statistics[0, :2].tolist() == [expected, 1.0]
+        assert sorted(statistics[0, 2:].tolist()) == [0.0, 0.0, 0.0, 1.0]
+        assert metric.score(ITEMS[:1]).tolist() == [expected]
+        assert len(server.seen) == 4 and metric.count_texts(ITEMS[0], 10) == 40
+
+
+def test_repetitions_without_a_score_take_no_part():
+    turns = np.array([[math.nan, math.nan], [0.5, math.nan], [1.0, math.nan]])
+    metric = Judge(model="m", prompt="plain", repeat=3)
+    assert metric._averaged(turns)[0] == 0.75 and np.isnan(metric._averaged(turns)[1])
+
+
+def test_sampling_that_is_null_is_not_sent(judge):
+    """Models of 2025 and later refuse temperature 0, and ask for max_completion_tokens."""
+    with ChatServer(lambda body, turn: "1").running() as server:
+        settings = {"temperature": None, "max_tokens": None, "seed": None, "max_completion_tokens": 500}
+        metric = judge(server, **settings, extra_body={"reasoning_effort": "low"})
+        metric.score(ITEMS[:1])
+        assert set(server.seen[-1]) == {"model", "messages", "max_completion_tokens", "reasoning_effort"}
+        assert "|max_completion_tokens:500|extra_body:{" in metric.signature and "temperature" not in metric.signature
+        assert "at most 1,000 written" in metric.budget(2, 100)
+        assert "any number written" in dataclasses.replace(metric, max_completion_tokens=None).budget(2, 100)
+    with pytest.raises(ConfigError, match=r"extra_body: model has a key of its own; write metric.judge.model=VALUE"):
+        judge(server, extra_body={"model": "other"})
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        pytest.param('{"errors": []}', 1.0, id="no error"),
+        pytest.param('{"errors": [{"severity": "minor"}, {"severity": "Major"}]}', 1 - 6 / 25, id="minor and major"),
+        pytest.param('{"errors": [{"severity": "critical"}, {"severity": "minor"}]}', 0.0, id="25 points at most"),
+        pytest.param('{"errors": [{"severity": "grave"}]}', math.nan, id="another severity"),
+        pytest.param('{"errors": ["minor"]}', math.nan, id="no object"),
+        pytest.param("no errors", math.nan, id="no list"),
+    ],
+)
+def test_a_list_of_errors_is_a_score(answer, expected):
+    """MQM's points (Freitag et al. 2021), 25 at most."""
+    assert Prompt.load("gemba_mqm").score_of(Answer(answer)) == pytest.approx(expected, nan_ok=True)
 
 
 def test_the_identity_is_the_served_model_the_prompt_and_the_sampling(judge, tmp_path):

@@ -27,7 +27,7 @@ def test_residuals_are_those_of_a_refit_without_each_cluster():
     targets, clusters = rng.normal(size=(N, 2)), clusters_of(N, 3)
     for mixture in range(len(MIXTURES)):
         kernel = _Kernels(inside).mixture(mixture, 0.3)
-        left = _errors(_precision(kernel, 0.3), targets, clusters)
+        (left,) = _errors(_precision(kernel, 0.3), targets, [clusters])
         for cluster in (0, 17):
             out = clusters == cluster
             fitted = np.linalg.solve(kernel[np.ix_(~out, ~out)] + 0.3 * np.eye((~out).sum()), targets[~out])
@@ -43,7 +43,7 @@ def test_the_choice_is_the_one_with_the_smallest_error_of_left_out_segments():
     kernels, losses = _Kernels(inside, weights), {}
     for mixture in range(len(MIXTURES)):
         for ridge in RIDGES:
-            errors = _errors(_precision(kernels.mixture(mixture), ridge), targets, np.arange(N))
+            errors = _errors(_precision(kernels.mixture(mixture), ridge), targets, [np.arange(N)])
             losses[mixture, ridge] = np.sum(errors**2)
     assert (choice.mixture, choice.ridge) == min(losses, key=losses.get)
 

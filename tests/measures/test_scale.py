@@ -72,7 +72,7 @@ def of_verdict(x, human):
     used = np.ones(N, dtype=bool)
     nuisance = nuisance_of(x, WORDS, [], [], ITEM)
     rated = rated_of("pearson", x, human, WORDS, ITEM, nuisance, used, 0)
-    (verdict,) = judged([evidence_on("pearson", rated, Y, RESAMPLES, 0)])
+    (verdict,) = judged(evidence_on("pearson", rated, [Y], RESAMPLES, 0))
     return verdict.verdict, *plain(verdict.gain), *plain(verdict.partial_r), verdict.left
 
 

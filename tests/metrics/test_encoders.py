@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bert_scores import bert_scorer
 from neural import EMPTY, MINILM, MINILM_FOLDER, PAIRS, embedded
 from pairs import score
 
@@ -22,9 +23,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:model '.*tokens:UserWarning")
 
 def library_scores(folder: str, layer: int, pairs) -> list[float]:
     """Each pair alone: in a batch the library lets padding be matched."""
-    from bert_score import BERTScorer
-
-    scorer = BERTScorer(model_type=folder, num_layers=layer, device="cpu")
+    scorer = bert_scorer(folder, num_layers=layer, device="cpu")
     return [float(scorer.score([hypothesis], [truth])[2]) for truth, hypothesis in pairs]
 
 
@@ -49,19 +48,27 @@ def test_equals_bert_score(tiny_model, tmp_path, name, layer):
     assert scores.tolist() == pytest.approx([*library_scores(oracle, layer, PAIRS), *[0.0] * len(EMPTY)], abs=1e-5)
 
 
+def test_bert_score_reads_no_network_into_the_path_of_a_checkout(tiny_model, tmp_path):
+    """It takes a model below a folder t5 for a T5 network, whose weights are then drawn at random."""
+    folder = tmp_path / "t5"
+    folder.mkdir()
+    link = folder / "bert"
+    link.symlink_to(tiny_model("bert"))
+    assert library_scores(str(link), 1, PAIRS) == library_scores(tiny_model("bert"), 1, PAIRS)
+
+
 @pytest.mark.parametrize(("idf", "baseline"), [(True, 0.0), (False, 0.83), (True, -0.5)])
 @pytest.mark.parametrize(("name", "layer"), [("bert", 1), ("roberta", 3), (MINILM, 6)])
 def test_idf_and_baseline_equal_bert_score(tiny_model, tmp_path, name, layer, idf, baseline):
-    from bert_score import BERTScorer
-
     model, folder = (MINILM, MINILM_FOLDER) if name == MINILM else (tiny_model(name), tiny_model(name))
     oracle = with_a_blank_first(folder, tmp_path / "copy") if name == "roberta" else folder
     references = [truth for truth, _ in PAIRS]
     table = tmp_path / "baseline.tsv"
     table.write_text("LAYER,P,R,F\n" + "".join(f"{row},.1,.2,{baseline}\n" for row in range(9)))
-    settings = {"model_type": oracle, "num_layers": layer, "device": "cpu", "nthreads": 0}
+    settings = {"num_layers": layer, "device": "cpu", "nthreads": 0}
     texts = {"idf": True, "idf_sents": references} if idf else {}
-    scorer = BERTScorer(**settings, **texts, lang="en", rescale_with_baseline=baseline != 0, baseline_path=str(table))
+    rescaled = {"lang": "en", "rescale_with_baseline": baseline != 0, "baseline_path": str(table)}
+    scorer = bert_scorer(oracle, **settings, **texts, **rescaled)
     expected = [float(scorer.score([hypothesis], [truth])[2]) for truth, hypothesis in PAIRS]
     # with transformers 5 the library cannot read the empty text, whose raw score is 0 (bert_score.utils)
     expected += [-baseline / (1 - baseline)] * len(EMPTY)

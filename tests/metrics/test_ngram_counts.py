@@ -1,12 +1,13 @@
-"""Masks of long texts are counted in parts, in little memory, and in either way of finding branches, alike."""
+"""Long texts are counted in parts, in little memory, and in either way of finding equal n-grams, alike."""
 
 import tracemalloc
+from collections import Counter
 
 import numpy as np
 import pytest
 from pairs import request_of
 
-from bmx_grid.metrics import _ngrams, _sides
+from bmx_grid.metrics import _ngrams, _pair_counts, _sides
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.sentence_bleu import SentenceBleu
 from bmx_grid.words.perturbation import Item, Plan, Request
@@ -98,3 +99,61 @@ def test_long_texts_of_which_few_words_are_hidden_are_counted_so(monkeypatch):
     monkeypatch.setattr(_ngrams, "_changes", lambda side, orders: sides.append(len(side.keep)) or counted(side, orders))
     Chrf().score_masked(long_requests())
     assert sides == [301]
+
+
+ORDERS = 4
+# Words in place of characters, and characters of one to four bytes, one of them half of a pair of surrogates.
+TOKENS = [pytest.param(VOCABULARY, id="words"), pytest.param(list("aaabcé中\U0001f600\ud83d"), id="characters")]
+
+
+def counted_by_definition(hypothesis, reference) -> list[int]:
+    """Tokens of both, and the sizes of the multisets of n-grams that both have."""
+    counts = [len(hypothesis), len(reference)]
+    for order in range(1, ORDERS + 1):
+        ngrams = [
+            Counter(tuple(text[place : place + order]) for place in range(len(text) - order + 1))
+            for text in (hypothesis, reference)
+        ]
+        counts.append((ngrams[0] & ngrams[1]).total())
+    return counts
+
+
+@pytest.mark.parametrize("tokens", TOKENS)
+@pytest.mark.parametrize(
+    ("limit", "value"),
+    [
+        pytest.param("_BLOCK_TOKENS", 2**13, id="as it is"),
+        pytest.param("_BLOCK_TOKENS", 1, id="pair by pair"),
+        pytest.param("_BLOCK_TOKENS", 40, id="some pairs at once"),
+        pytest.param("_DENSE_TABLE", 0, id="equal n-grams are sorted"),
+    ],
+)
+def test_pairs_of_whole_texts_count_as_by_definition(tokens, limit, value, monkeypatch):
+    """Texts of 0 to 12 tokens, so that some are empty, shorter than the longest n-gram, or of nothing shared."""
+    monkeypatch.setattr(_pair_counts, limit, value)
+    rng = np.random.default_rng(5)
+    pairs = []
+    for _ in range(120):
+        drawn = [tuple(map(str, rng.choice(tokens, rng.integers(0, 13)))) for _ in range(2)]
+        # a str has its characters for tokens
+        pairs.append(("".join(drawn[0]), "".join(drawn[1])) if max(map(len, tokens)) == 1 else tuple(drawn))
+    expected = [counted_by_definition(*pair) for pair in pairs]
+    assert _pair_counts.count_pairs(pairs, ORDERS).T.tolist() == expected
+
+
+def test_no_pairs_and_pairs_without_tokens_are_counted():
+    assert _pair_counts.count_pairs([], ORDERS).shape == (2 + ORDERS, 0)
+    assert _pair_counts.count_pairs([("", "")], ORDERS).T.tolist() == [[0] * (2 + ORDERS)]
+
+
+def test_many_pairs_take_the_memory_of_a_block():
+    """Pairs are taken as they are needed: 20,000 of them hold 36 MB of n-grams' numbers if counted at once."""
+    text = "the quick brown fox jumps over the lazy dog"
+    pairs = ((text, text) for _ in range(20_000))
+    tracemalloc.start()
+    try:
+        _pair_counts.count_pairs(pairs, ORDERS)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 8e6  # the counts themselves are 1.9 MB, in parts and as a whole

@@ -2,6 +2,7 @@
 
 import pytest
 from fakes import ROOT
+from PIL import Image
 from scripts import script
 
 from bmx_grid.core.errors import DataError
@@ -39,6 +40,24 @@ def test_each_verdict_has_a_mark_of_its_own(figure):
     assert list(figure.MARKS) == list(LEGEND)
     marks = [str(mark) for mark in figure.MARKS.values()]
     assert len(set(marks)) == len(marks)
+
+
+def size_of(picture):
+    with Image.open(picture) as image:
+        return image.size
+
+
+def test_the_picture_of_the_documentation_is_drawn_by_its_command(figure, tmp_path):
+    assert figure.main([str(tmp_path / "boosts.png")]) == 0
+    assert size_of(tmp_path / "boosts.png") == size_of(ROOT / "docs" / "boosts.png")
+
+
+def test_the_picture_of_gains_with_intervals_is_drawn_by_its_command(tmp_path, monkeypatch, capsys):
+    """Of given gains: those of the data take minutes."""
+    with script(ROOT / "experiments" / "gain_with_interval.py") as module:
+        monkeypatch.setattr(module, "_gain", lambda scorer, folder, pair: module.Gain(pair, 560, 0.5, 0.01, 0.0, 0.02))
+        assert module.main([str(tmp_path), str(tmp_path / "gain.png")]) == 0
+    assert size_of(tmp_path / "gain.png")[0] > 500 and capsys.readouterr().out.count("+0.0100") == 7
 
 
 def test_numbers_are_read_with_their_minus_and_sorted_by_gain(figure, tmp_path):

@@ -1,6 +1,7 @@
 """The answer on a terminal: one row for each verdict, in any width, and the facts that are not in a table."""
 
 import math
+import re
 from types import SimpleNamespace
 
 import pandas as pd
@@ -8,7 +9,7 @@ import pytest
 from some_frames import verdicts
 from some_tables import peaked, table
 
-from bmx_grid.analysis.questions import analyse_table
+from bmx_grid.analysis.questions import analyse_table, numbers
 from bmx_grid.report import answer
 from bmx_grid.report.answer import DROPPED, MOST_ROWS, answer_text, coloured
 from bmx_grid.report.table import width_of
@@ -45,10 +46,11 @@ def test_no_line_is_wider_than_the_terminal(width):
 
 def test_columns_go_in_the_order_that_is_stated():
     shown = {}
+    given = analysis(*ROWS)
     for width in range(70, 181):
-        header = next(line for line in lines_of(analysis(*ROWS), width) if line.startswith("verdict"))
-        shown[width] = [name for name in DROPPED if name in header]
-    kept = [name for name in DROPPED if name != "segments"]  # all rows have the same: it is in the title
+        header = next(line for line in lines_of(given, width) if line.startswith("verdict"))
+        shown[width] = [name for name in DROPPED if name in re.split("  +", header)]
+    kept = [name for name in DROPPED if name != "n"]  # all rows have the same: it is in the title
     for there in shown.values():
         assert there == kept[len(kept) - len(there) :]
     assert shown[180] == kept and len(shown[70]) < len(kept)
@@ -58,7 +60,7 @@ def test_columns_go_in_the_order_that_is_stated():
 def test_a_row_has_the_numbers_of_its_verdict():
     shown = lines_of(analysis(*ROWS), 160)
     helps, hurts, doubted, unboosted = [line.split() for line in shown if "[" in line or "not boosted" in line][:4]
-    gain = ["0.500", "0.550", "+0.050", "[+0.020,", "+0.080]", "-0.010", "+0.100", "<", "0.001"]
+    gain = ["0.500", "→", "0.550", "+0.050", "[+0.020,", "+0.080]", "-0.010", "+0.100", "<", "0.001"]
     assert helps == ["helps", "sentence_bleu", "learned", *gain]
     assert hurts[:3] == ["hurts", "minilm_bertscore", "learned"] and "[-0.050," in hurts
     assert "+0.020]*" in doubted and "0.500" in doubted, "its interval leaves 0 out, and p (Holm) is 0.5"
@@ -70,7 +72,7 @@ def test_what_all_rows_share_is_in_the_title_and_the_conclusion_is_first():
     shown = lines_of(analysis(*ROWS), 120)
     assert shown[0] == "LIME (learned) helps BLEU (+0.050). LIME (learned) hurts BERTScore (MiniLM) (-0.030)."
     (title,) = [line for line in shown if line.startswith("Boosts chosen on")]
-    assert "(lime, 4 pairs, 1,500 segments)" in title
+    assert "(lime, 4 pairs, n=1,500)" in title
     (header,) = [line for line in shown if line.startswith("verdict")]
     assert "explainer" not in header and "data" not in header
 
@@ -89,7 +91,10 @@ def test_many_rows_are_cut_and_counted():
 
 
 def test_medians_stand_beside_the_papers():
-    text = answer_text(analysis(*ROWS), 200)
+    given = analysis(*ROWS)
+    text = answer_text(given, 200)
+    medians = numbers(given)
+    assert f"LIME p {medians['medians/lime/p']:g}, w {medians['medians/lime/w']:g} (paper" in text
     assert "Medians of the best points, in-sample: LIME p " in text and "(paper p -1.4, w 0.4)" in text
     assert "Ridge regression" not in text, "of one explainer and four settings nothing is regressed"
 

@@ -7,6 +7,7 @@ import re
 import zlib
 from dataclasses import replace
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -18,23 +19,24 @@ from some_tables import P, W, flat, peaked, random_surfaces, table
 from bmx_grid.analysis import headline
 from bmx_grid.analysis.base import Cell, SettingKey, Table
 from bmx_grid.analysis.examples import Example, ExampleSide, RankedScore
-from bmx_grid.analysis.finished import AnalysisOptions
+from bmx_grid.analysis.finished import AnalysisOptions, FigureOptions
 from bmx_grid.analysis.finished import facts_of as facts_of_config
 from bmx_grid.analysis.questions import Analysis, analyse_table
+from bmx_grid.core.pages import SHARED
 from bmx_grid.datasets.tabular import Sample
 from bmx_grid.evaluations.grid_surface import GridEvaluation
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.measures.grid import Point, PowerRange
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.report.analysis_files import analyse_sweep, page_figures, write_analysis
-from bmx_grid.report.canvas import Drawing, save
-from bmx_grid.report.html import HERE, MOST_MAPS, write_report
+from bmx_grid.report.canvas import Drawing, render
+from bmx_grid.report.html import MOST_MAPS, answer_in_notebook, write_report
 from bmx_grid.report.maps import MapScale, maps_of, packed, scale_of
 from bmx_grid.sweep.executors.local import Sequential
 from bmx_grid.sweep.folder import OutputFolder
 from bmx_grid.sweep.plan import make_plan
 from bmx_grid.sweep.scoring import run_plan
-from bmx_grid.sweep.settings import PlanOptions, SweepPlan
+from bmx_grid.sweep.settings import PlanOptions
 from bmx_grid.sweep.tables import evaluation_tables, settings_table
 
 HOSTILE = "<script>alert(1)</script>\"'&</td>"
@@ -128,14 +130,14 @@ def test_a_page_needs_no_network_and_no_other_file(tmp_path):
 def test_the_answer_stands_first_and_everything_is_in_the_document_once(tmp_path, n, blank_figures):
     analysis = with_verdicts(n)
     facts = facts_of_config({"name": "a sweep", "limit": 1000, "seed": 0})
-    files = write_analysis(analysis, tmp_path, list, facts=facts, every_figure=n == 1)
+    files = write_analysis(analysis, tmp_path, list, facts=facts, figures=FigureOptions("all" if n == 1 else "page"))
     assert len(set(files)) == len(files) and all(path.is_file() for path in files)
     page = read(tmp_path)
     lead, *_ = [text for tag, text in page.texts if tag == "p"]
     assert lead == "No gain is shown." and page.visible[:2] == ["a", "sweep"]
     assert f"{2 * n} no gain shown" in " ".join(page.visible), "how many verdicts"
     shown = " ".join(page.visible)
-    for line in headline.answer(analysis)[n:]:  # what the verdicts mean, and what to do next
+    for line in headline.answer(analysis)[1:]:  # what the verdicts mean, and what to do next
         assert " ".join(line.replace(" -", " −").replace("[-", "[−").split()) in shown
     order = ["answer", "verdicts", "maps", "numbers", "details", "of-table-settings", "how-to-read", "what-was-run"]
     assert sorted(order, key=page.ids.index) == order
@@ -216,6 +218,17 @@ def test_counts_are_shown_where_nothing_was_judged(tmp_path):
     assert page.open_tables == 1 and "No boost was judged" in " ".join(page.visible)
 
 
+def test_a_brief_table_of_another_package_is_open_beside_verdicts(tmp_path):
+    """As on the terminal; those of our own questions, which verdicts stand for, are below."""
+    rows = (((Cell("de-en"), Cell(-0.5)),),)
+    theirs = [Table(stem, stem, ("pair", "r"), rows, (), brief=stem == "short") for stem in ("long", "short")]
+    question = SimpleNamespace(__name__="theirs.question", compute=lambda given: {}, tables=lambda result: theirs)
+    analysis = replace(with_verdicts(1), questions=(*with_verdicts(1).questions, question))
+    page = written(tmp_path, analysis)
+    order = ["verdicts", "table-short", "maps", "table-long"]
+    assert page.open_tables == 2 and sorted(order, key=page.ids.index) == order
+
+
 def test_a_page_of_metrics_opens_few_tables(tmp_path):
     rows = (((Cell("de-en"), Cell(-0.5)),),)
     tables = [Table(f"t{name}", f"T {name}", ("pair", "r"), rows, (), brief=True) for name in "abcd"]
@@ -250,13 +263,27 @@ def test_a_page_of_hostile_names_with_its_figures_runs_nothing(tmp_path):
     names = [SettingKey(HOSTILE, HOSTILE, name, HOSTILE) for name in ("m", HOSTILE, "a\nb")]
     results_table = replace(table({("d", "a", name, "lime"): peaked(0.5) for name in "abc"}), settings=tuple(names))
     analysis = analyse_table(results_table, frames={"verdicts": verdicts({**names[1]._asdict(), "pairs": 1})})
-    drawn = [(drawing, save(drawing, tmp_path / "out")) for drawing in page_figures(analysis)]
+    drawn = [(drawing, render(drawing)) for drawing in page_figures(analysis)]
     page = written(tmp_path / "out", analysis, figures=drawn)
     assert len(page.having("script")) == 2
     assert [text for tag, text in page.texts if tag == "strong" and HOSTILE in text], "the name of a heat map"
     assert not [name for _, attributes in page.tags for name in attributes if name.startswith("on")]
     assert len(page.having("img")) == len(drawn) == 1
     assert not [path for path in tmp_path.iterdir() if path.name != "out"]
+
+
+def test_a_notebook_shows_the_tables_of_verdicts_of_the_page(tmp_path):
+    rows = [{"metric": "m1", "verdict": "helps", "gain": 0.05}, {"metric": HOSTILE}, {"point": "published"}]
+    analysis = analyse_table(table(random_surfaces(1)), frames={"verdicts": verdicts(*rows)})
+    write_report(analysis, tmp_path / "report.html", figures=[], tables=[])
+    of_page = re.findall("<table id=.verdicts.*?</table>", (tmp_path / "report.html").read_text(), flags=re.DOTALL)
+    shown = answer_in_notebook(analysis, remarks=[f"1 failure {HOSTILE}"], table="", footer=HOSTILE)
+    assert re.findall("<table .*?</table>", shown, flags=re.DOTALL) == of_page and len(of_page) == 2
+    page = Page(shown)
+    assert not page.having("script") and sum(HOSTILE in text for _, text in page.texts) == 3
+    table_of_numbers = "<table><tr><td>1</td></tr></table>"
+    without = Page(answer_in_notebook(None, remarks=["1 failure."], table=table_of_numbers, footer="no tables."))
+    assert [text for tag, text in without.texts if tag in ("p", "td")] == ["1 failure.", "1", "no tables."]
 
 
 def decoded(grids, place):
@@ -368,7 +395,7 @@ def contrast(one, other):
 
 @pytest.mark.parametrize("mode", [0, 1], ids=["light", "dark"])
 def test_all_words_can_be_read(mode):
-    style = (HERE / "report.css").read_text(encoding="utf-8")
+    style = (SHARED / "page.css").read_text(encoding="utf-8")
     colours = dict(re.findall(r"--(\w+): (#\w{6})", re.findall(r":root \{(.*?)\}", style, flags=re.DOTALL)[mode]))
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
     for words, ground in (("ink", "page"), ("quiet", "page"), ("ink", "head"), ("quiet", "head"), ("maybe", "page")):
@@ -395,12 +422,11 @@ def test_the_page_says_what_is_shown(tmp_path):
 
 
 def test_figures_are_images_in_the_page_with_their_words(tmp_path):
-    file = tmp_path / "a.svg"
-    file.write_text("<svg><script>alert(1)</script></svg>")
+    svg = b"<svg><script>alert(1)</script></svg>"
     drawing = Drawing("a", "A title", f"Gains <b>by</b> {HOSTILE}", lambda: None)
-    page = written(tmp_path, figures=[(drawing, file), (Drawing("b", "Other", "d", lambda: None), file)])
+    page = written(tmp_path, figures=[(drawing, svg), (Drawing("b", "Other", "d", lambda: None), svg)])
     images = page.having("img")
-    assert [base64.b64decode(image["src"].partition(",")[2]) for image in images] == [file.read_bytes()] * 2
+    assert [base64.b64decode(image["src"].partition(",")[2]) for image in images] == [svg] * 2
     assert images[0]["alt"] == f"A title. Gains <b>by</b> {HOSTILE}"
     assert f"Gains <b>by</b> {HOSTILE}" in page.told("figcaption")
     assert len(page.having("script")) == 2
@@ -422,7 +448,7 @@ def analysed(results, folder, **fixed):
     points = {name: Point(w=w, p=p) for name, (w, p) in fixed.items()}
     tables = {"settings": settings_table(results), **evaluation_tables(GRID, results)} if results else {}
     options = AnalysisOptions(points)
-    return analyse_sweep(results, SweepPlan((), ()), options, OutputFolder(folder), tables=tables)
+    return analyse_sweep(results, options, OutputFolder(folder), tables=tables)
 
 
 @pytest.mark.parametrize(
@@ -442,7 +468,7 @@ def test_what_cannot_be_analysed_is_said_and_nothing_written(tmp_path, results, 
 def test_a_sweep_is_analysed_at_its_declared_points(tmp_path, dataset, message):
     analysis, *_ = analysed([make_result(dataset=dataset)], tmp_path, lime=(0.4, -1.4), shap=(0.6, -0.95))
     sentence, *_ = headline.answer(analysis)
-    assert sentence.startswith("LIME at w 0.4, p -1.4, as published (") and message in sentence
+    assert sentence.startswith("LIME at w 0.4, p -1.4, published (") and message in sentence
     assert set(analysis.fixed) == {"lime"}
     page = read(tmp_path)
     assert rows_of(page, "table-overview")[1][:3] == ["LIME", "0.4", "−1.4"]
@@ -458,7 +484,7 @@ def test_a_finished_sweep_is_shown_with_its_words_and_signatures(tmp_path, blank
     options = {"executor": Sequential(), "stop_on_error": True, "progress": lambda *_: None}
     results = list(run_plan(plan, {"grid": grid}, **options))
     tables = {"settings": settings_table(results), **evaluation_tables(grid, results)}
-    _, _, said = analyse_sweep(results, plan, AnalysisOptions(fixed), OutputFolder(tmp_path), tables=tables)
+    _, _, said = analyse_sweep(results, AnalysisOptions(fixed), OutputFolder(tmp_path), tables=tables)
     assert said.startswith("Erasure at w 0, p 1, given")
     page = read(tmp_path)
     assert [text.partition(":")[0] for tag, text in page.texts if tag == "h3"][1:] == [

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from PIL import Image
 from some_frames import frames, verdicts
 from some_tables import P, W, flat, peaked, random_surfaces, table
 
@@ -85,6 +86,14 @@ def test_a_figure_is_a_file_with_its_words_and_the_same_for_the_same_analysis(tm
     assert first.read_bytes() == second.read_bytes()
     texts = [*ElementTree.parse(first).getroot().itertext()]  # the metadata, too
     assert drawing.caption in texts and drawing.signature in texts
+    with Image.open(save(drawing, tmp_path / "a", "png")) as image:
+        assert image.text["Description"] == drawing.caption and image.text["Source"] == drawing.signature
+    pdf = save(drawing, tmp_path / "a", "pdf").read_bytes()
+    assert pdf.startswith(b"%PDF") and b"CreationDate" not in pdf
+    for form in ("png", "pdf"):
+        assert (
+            save(drawing, tmp_path / "b", form).read_bytes() == (tmp_path / "a" / f"{first.stem}.{form}").read_bytes()
+        )
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="file"):
         save(drawing, tmp_path / "file")
@@ -97,7 +106,7 @@ def test_the_published_grid_gives_the_papers_figures(authors_analysis):
     stems = ("gain_by_metric_lime", "best_w_and_p_by_explainer", "better_and_worse_by_explainer", "ridge")
     metrics, boxes, counts, ridge = (words(by_stem[stem]) for stem in stems)
     for baseline in ("0.768", "0.479", "0.532", "0.466", "0.307"):
-        assert f"metric alone {baseline}" in metrics
+        assert f"baseline {baseline}" in metrics
     assert {"BERTScore:", "XMoverScore:", "XLMR-SBERT:"} <= set(metrics.split())
     for median in ("Md 0.4", "Md −1.4", "Md −13.1", "Md −0.95"):
         assert median in boxes
@@ -116,9 +125,9 @@ def test_the_captions_of_settings_say_what_is_undefined_and_where_nothing_boosts
     assert "1 setting undefined" in words(better_and_worse(analysis))
     assert "1 gain undefined" in words(gains_by(analysis, "lime", "dataset"))
     drawing = setting_drawing(analysis, 2)
-    assert "Best of all points: the metric alone." in drawing.caption and "best (in-sample)" not in words(drawing)
+    assert "Best of all points: the baseline." in drawing.caption and "best (in-sample)" not in words(drawing)
     alone = setting_drawing(analyse_table(table(surfaces), fixed={"lime": Point(p=0.5, w=1.0)}), 1)
-    assert "Published point: 0.5000 (metric alone), given" in alone.caption.replace("\xa0", " ")
+    assert "Published point: 0.5000 (baseline), given" in alone.caption.replace("\xa0", " ")
 
 
 def test_gains_by_a_factor_have_a_mark_each_their_mean_and_its_interval():
@@ -231,7 +240,7 @@ def test_a_figure_of_boosts_has_their_gains_beside_placebos_and_only_those_that_
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["gain", LENGTH_MARK, *of_placebos]
     assert (REASSIGNED_MARK in drawing.caption) == bool(of_placebos)
-    assert "correlation, boosted minus metric alone" in drawing.caption and "it helps, 1 of 3" in drawing.caption
+    assert "correlation, boosted minus baseline" in drawing.caption and "it helps, 1 of 3" in drawing.caption
 
 
 def test_what_hurts_and_too_little_data_are_told_apart_without_colour():

@@ -4,13 +4,24 @@ import csv
 import io
 import math
 import re
+from dataclasses import replace
 
 import pytest
 from some_tables import random_surfaces, table
 
 from bmx_grid.analysis.base import Cell, Table
 from bmx_grid.analysis.questions import analyse_table, signature
-from bmx_grid.report.table import FORMATS, as_csv, as_latex, as_text, latex, markdown, write_table
+from bmx_grid.report.table import (
+    FORMATS,
+    as_csv,
+    as_latex,
+    as_text,
+    latex,
+    markdown,
+    tables_as_text,
+    width_of,
+    write_table,
+)
 
 SMALL = Table(
     "a_stem",
@@ -24,6 +35,7 @@ SMALL = Table(
 )
 TEXT = """\
 Title, 50 % of my_set
+
 name                r
 ---------------------
 my_metric|x   0.3333
@@ -32,7 +44,7 @@ b            +0.2500†
 c                n/a
 d
 e               -two
----------------------
+
 A note with 5 %.
 sig|a_b
 """
@@ -80,16 +92,55 @@ def test_a_table_is_written_in_each_format(form, text):
     assert FORMATS[form](SMALL) == text
 
 
-def test_text_that_is_too_wide_is_written_in_blocks_of_columns():
-    numbers = tuple(Cell(value, ".4f") for value in (0.1, 0.2, 0.3))
-    total = (Cell("all"), Cell(None), Cell(None), Cell(0.3, ".4f"))
-    wide = Table("s", "t", ("name", "one", "two", "three"), (((Cell("a"), *numbers),), (total,)), ("note",))
-    assert as_text(wide, width=20).splitlines() == [
-        *("t", "name     one     two", "-" * 20, "a     0.1000  0.2000", "-" * 20),
-        *("name   three", "-" * 12, "a     0.3000", "-" * 12, "all   0.3000", "-" * 12),
-        "note",
-    ]
-    assert as_text(wide, width=5) == as_text(wide, width=1)  # a block has one column at least
+NUMBERS = tuple(Cell(value, ".4f") for value in (0.1, 0.2, 0.3))
+
+
+def wide(*names, **more):
+    """A table with a row for each name: a name, one that all share, three numbers and a count that all share."""
+    rows = tuple((Cell(name), Cell("shared"), *NUMBERS, Cell(48)) for name in names)
+    header = ("name", "data", "one", "two", "three", "pairs")
+    return Table("s", "t", header, (rows,), ("note",), names=2, **more)
+
+
+@pytest.mark.parametrize(
+    ("width", "droppable", "header", "end"),
+    [
+        pytest.param(80, (), "name     one     two   three", "", id="all fit"),
+        pytest.param(24, (), "name     one     two", "Not shown at 24 columns:\nthree.", id="from the right"),
+        pytest.param(24, ("one",), "name     two   three", "Not shown at 24 columns:\none.", id="in the stated order"),
+        pytest.param(13, (), "name     one", "Not shown at\n13 columns:\nthree, two.", id="the first number stays"),
+        pytest.param(4, (), "name", "Not\nshown\nat 4\ncolumns:\nthree,\ntwo,\none.", id="only names"),
+    ],
+)
+def test_what_does_not_fit_goes_and_is_named(width, droppable, header, end):
+    lines = as_text(wide("a", "b", droppable=droppable), width).splitlines()
+    assert header in lines
+    below = "\n".join(lines)
+    assert below.endswith(f"note\n{end}" if end else "note")
+    assert "(shared, pairs=48)" in " ".join(below.split()), "what all rows share is in the title"
+    assert max(map(width_of, lines)) <= max(width, len("pairs=48)"))
+
+
+def test_names_are_cut_where_dropping_columns_does_not_suffice():
+    long = wide("a name of thirty characters ok", "日本語の名前です")
+    assert max(map(width_of, as_text(replace(long, notes=()), 26).splitlines()[2:5])) <= 26
+    assert "a name of…" in as_text(long, 18) and "…" not in as_text(long)
+
+
+def test_a_table_in_full_has_every_column():
+    assert "name  data       one     two   three  pairs" in as_text(wide("a", "b")).splitlines()
+
+
+def test_rows_beyond_those_that_are_shown_are_counted():
+    text = tables_as_text([wide("a", "b", "c")], 80, most=2)
+    assert "\n1 more in report.html\n" in text and "\nc " not in text
+
+
+def test_a_rule_separates_groups_but_not_single_rows():
+    rows = [(Cell(name), Cell(1)) for name in "abcde"]
+    groups = (tuple(rows[:2]), (rows[2],), (rows[3],), (rows[4],))
+    lines = as_text(Table("s", "t", ("name", "n"), groups, ())).splitlines()
+    assert [line[0] for line in lines[3:]] == ["-", "a", "b", "-", "c", "d", "e"]
 
 
 HOSTILE = {

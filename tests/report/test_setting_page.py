@@ -3,7 +3,6 @@
 import base64
 import io
 import re
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,7 +17,7 @@ from bmx_grid.report.setting_page import setting_page
 @pytest.fixture(autouse=True)
 def no_examples(monkeypatch):
     """Segments with their words need a store; the page of a sweep tests them."""
-    monkeypatch.setattr(page_of, "movers", lambda result, setting: [])
+    monkeypatch.setattr(page_of, "movers", lambda result: [])
 
 
 def pixels(page):
@@ -32,7 +31,7 @@ def test_each_point_has_its_colour_by_its_gain():
     correlation = np.full_like(result.grid.correlation, 0.5)
     correlation[0, 0], correlation[-1, 1], correlation[1, 0], correlation[-1, 0] = 0.7, 0.3, np.nan, 0.5025
     result = with_grid(result, correlation=correlation, best=0.7, best_p=-3.0, best_w=0.0)
-    page = setting_page(result, SimpleNamespace())
+    page = setting_page(result)
     shown = pixels(page)
     assert shown.shape == (3, COLUMNS, 4)
     # w = 0 is the lowest row, the smallest p on the left; gains from 0.05 on have the full colour.
@@ -44,10 +43,10 @@ def test_each_point_has_its_colour_by_its_gain():
 
 
 def test_names_are_escaped_and_nothing_is_loaded():
-    page = setting_page(make_result(dataset="<script>alert(1)</script>"), SimpleNamespace())
+    page = setting_page(make_result(dataset="<script>alert(1)</script>"))
     assert "<script" not in page and "://" not in page
 
 
 def test_without_a_grid_there_is_no_page():
     nothing = with_grid(without_point(make_result()), correlation=np.empty((0, 1)))
-    assert setting_page(nothing, SimpleNamespace()) == ""
+    assert setting_page(nothing) == ""

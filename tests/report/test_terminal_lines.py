@@ -5,7 +5,6 @@ import pytest
 from some_results import make_result
 
 from bmx_grid.core.errors import UnavailableError
-from bmx_grid.core.wording import number
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.metrics.chrf import Chrf
@@ -78,11 +77,13 @@ def test_every_line_fits_the_terminal(width, monkeypatch):
     assert max(map(width_of, printed.splitlines())) <= 2 * min(width, WIDTH)
 
 
-def test_the_line_of_a_setting_has_correlations_and_no_gain():
-    result = make_result()
-    line = setting_line(result, 1, 9, set())
-    published = number(result.published.correlation, ".4f")
-    assert f"baseline 0.5000, published point {published}, " in line and "gain" not in line
+def test_the_line_of_a_setting_has_the_correlation_of_the_metric_and_no_gain(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    line = setting_line(make_result(), 1, 9, set())
+    assert ": baseline 0.5000, " in line and "gain" not in line and "published" not in line
+    failed = NotRun("failed", "sample · de-en · a_metric · lime", "the reason of it " * 9)
+    for text in (line, setting_line(failed, 1, 9, set())):
+        assert max(map(width_of, text.splitlines())) <= 80
 
 
 def test_models_that_are_missing_for_one_cause_are_one_block(monkeypatch):

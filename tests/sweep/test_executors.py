@@ -214,13 +214,16 @@ def test_texts_of_what_fails_are_neither_done_nor_left(tmp_path):
     plan = make_plan(data, metrics, {"erasure": Erasure()}, scope)
     done, dropped = [], []
     executor = Sequential(chunk_texts=20)
-    options = {"executor": executor, "stop_on_error": False, "progress": done.append, "drop": dropped.append}
+    options = {"executor": executor, "stop_on_error": False, "progress": done.append}
+    options["drop"] = lambda metric, n_texts: dropped.append(n_texts)
     failed = [part for part in run_plan(plan, {}, **options) if isinstance(part, NotRun)]
     reasons = {part.label.split(" · ")[2]: part.reason for part in failed}
     assert reasons["absent"] == "there is no such library" and "ZeroDivisionError" in reasons["later"]
     by_metric = {setting.metric_name: setting.n_texts for setting in plan.settings}
     assert plan.n_texts == sum(by_metric.values()) > plan.n_texts_here == by_metric["chrf"] + by_metric["later"]
-    assert sum(done) + sum(dropped) == plan.n_texts_here
+    assert sum(part.n_texts for part in done) + sum(dropped) == plan.n_texts_here
+    assert plan.texts_here == {"chrf": by_metric["chrf"], "later": by_metric["later"]}
+    assert {part.metric for part in done} == {"chrf", "later"}
     assert 0 < sum(dropped) < by_metric["later"]
 
 
@@ -232,5 +235,5 @@ def test_what_a_setting_spent_is_the_sum_of_its_chunks(tmp_path, chunk_texts):
     executor, sizes = Sequential(chunk_texts=chunk_texts), []
     (result,) = run_plan(plan, {}, executor=executor, stop_on_error=True, progress=sizes.append)
     assert (len(sizes) > 3) is (chunk_texts == 20)
-    assert result.spent.n_texts == sum(sizes) > 100
+    assert result.spent.n_texts == sum(part.n_texts for part in sizes) > 100
     assert result.spent.seconds > 0

@@ -132,7 +132,11 @@ class Server:
                 # vLLM names the weights of a model as its root.
                 root = getattr(listed[self.model], "root", None)
                 return str(root or self.model)
-            one_token = {**body, "max_tokens": 1}
+            one_token = dict(body)
+            limit = "max_completion_tokens" if "max_completion_tokens" in body else "max_tokens"
+            # A model that thinks may need some tokens more than the one that is wanted.
+            if limit in body:
+                one_token[limit] = 1
             try:
                 return await self.reply(quick, one_token, lambda reply: str(reply["model"]))
             except UnavailableError:

@@ -7,7 +7,7 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -30,7 +30,8 @@ class Judge(ServedModel, Metric):
     (87/100); a regular expression that matches once, and whose group is the number; `json:FIELD`; or `expectation`: the
     mean of the scale's numbers among the most probable tokens, weighted by their probabilities, where these are single
     tokens and the server sends log probabilities.
-    repeat: how often an unchanged item is scored; its first score counts, and the others say how far scores vary.
+    repeat: how often a text is scored; its score is their mean, or with average=median their median. How far the
+        correlations of the repetitions vary is shown beside every gain.
 
     Thoughts (`<think>…</think>`) are no part of an answer. One with several numbers, or with a number beyond the scale,
     is not read. It is asked for once more with a reminder; then the score is NaN. So it is of a refusal.
@@ -44,6 +45,7 @@ class Judge(ServedModel, Metric):
 
     score_from: str | None = runtime(None)
     repeat: int = runtime(1, least=1, most=1000)
+    average: Literal["mean", "median"] = runtime("mean")
 
     @functools.cached_property
     def template(self) -> Prompt:
@@ -56,7 +58,7 @@ class Judge(ServedModel, Metric):
     def fingerprint(self) -> dict[str, Any]:
         fingerprint = super().fingerprint()
         if self.repeat > 1:
-            fingerprint["repeats"] = self.repeat
+            fingerprint |= {"repeats": self.repeat, "average": self.average}
         return fingerprint
 
     @property
@@ -86,19 +88,32 @@ class Judge(ServedModel, Metric):
         return self.repeat > 1
 
     def count_texts(self, item: Item, copies: int = 1) -> int:
-        return copies + self.repeat - 1
+        return copies * self.repeat
 
     def statistics(self, items: Sequence[Item]) -> Floats:
-        """float64[n, repeat + 1]: the score, a 1, then the repeated scores; undefined scores take no part in sums."""
-        columns = [self.score(items, turn) for turn in range(self.repeat)]
-        columns.insert(1, np.ones(len(items)))
-        return np.stack(columns, axis=1)
+        """float64[n, 2 + repeat]: the score, a 1, then that of each repetition; undefined ones take no part in sums."""
+        turns = self._turns(items)
+        return np.column_stack([self._averaged(turns), np.ones(len(items)), *turns])
 
-    def score(self, items: Sequence[Item], turn: int = 0) -> Floats:
-        """float64[n] scores, NaN where no answer holds one. turn: which of the repetitions."""
-        scores = self.read(items, self._score_of, turn)
+    def score(self, items: Sequence[Item]) -> Floats:
+        """float64[n] scores, NaN where no answer holds one."""
+        return self._averaged(self._turns(items))
+
+    def _turns(self, items: Sequence[Item]) -> Floats:
+        """float64[repeat, n] scores of each repetition."""
         # NumPy makes NaN of None.
-        return np.array(scores, dtype=np.float64)
+        turns = [np.array(self.read(items, self._score_of, turn), dtype=np.float64) for turn in range(self.repeat)]
+        return np.stack(turns)
+
+    def _averaged(self, turns: Floats) -> Floats:
+        """float64[n] means or medians over the repetitions that have a score; NaN where none has."""
+        if self.repeat == 1:
+            return np.asarray(turns[0])
+        average = np.nanmean if self.average == "mean" else np.nanmedian
+        scores = np.full(turns.shape[1], np.nan)
+        known = ~np.isnan(turns).all(axis=0)
+        scores[known] = average(turns[:, known], axis=0)
+        return scores
 
     def _score_of(self, item: Item, answer: Answer) -> float | None:
         score = self.template.score_of(answer)

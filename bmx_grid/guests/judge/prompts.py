@@ -21,6 +21,9 @@ Messages = tuple[tuple[str, str], ...]  # (role, text), in order
 LANGUAGES = ("source_language", "target_language")
 FIELDS = (*ROLES, "references", *LANGUAGES)
 NUMBER = "number"  # the way in which answers are read by default
+ERRORS = "errors"  # answers are lists of errors, whose points are taken off
+# Points of an error as in MQM (Freitag et al. 2021), where a critical one counts as a translation of something else.
+POINTS = {"minor": 1.0, "major": 5.0, "critical": 25.0}
 PLAIN_NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
 BETWEEN = re.compile(r"""[\s:=<>|*_"'`]+""")  # words of an answer, marks of Markdown, JSON and XML among it
 AROUND = "()[]{}.,;!?"  # a word
@@ -105,7 +108,7 @@ class Prompt:
             wrong = "it must have {hypothesis}, and {source} or {reference}"
         elif not -math.inf < self.lowest < self.highest < math.inf:
             wrong = f"lowest {self.lowest} must be below highest {self.highest}"
-        elif self.score not in (NUMBER, "expectation") and not self.score.startswith("json:"):
+        elif self.score not in (NUMBER, ERRORS, "expectation") and not self.score.startswith("json:"):
             wrong = self._wrong_expression()
         if wrong:
             raise ConfigError(f"prompt {self.name}: {wrong}.")
@@ -197,6 +200,8 @@ class Prompt:
             value = _expectation(answer, self.lowest, self.highest)
         elif self.score == NUMBER:
             value = only_number(answer.text, self.highest)
+        elif self.score == ERRORS:
+            value = self.highest - min(_points(answer.text), self.highest - self.lowest)
         elif self.score.startswith("json:"):
             value = _number(only_value(answer.text, self.score.removeprefix("json:")))
         else:
@@ -264,6 +269,18 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
         else:
             yield entry
         start = text.find("{", end)
+
+
+def _points(text: str) -> float:
+    """The points of the errors that a text lists (GEMBA-MQM); NaN if it lists none, not even an empty list."""
+    errors = only_value(text, "errors")
+    if not isinstance(errors, list):
+        return math.nan
+    points = 0.0
+    for error in errors:
+        severity = error.get("severity") if isinstance(error, dict) else None
+        points += POINTS.get(str(severity).lower(), math.nan)
+    return points
 
 
 def _matched(expression: str, text: str) -> float:

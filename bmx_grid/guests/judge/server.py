@@ -21,7 +21,7 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 from bmx_grid.core.errors import ConfigError, UnavailableError, shown
-from bmx_grid.core.identity import Component, digest, identity, runtime
+from bmx_grid.core.identity import Component, canonical_json, digest, identity, runtime
 from bmx_grid.core.secrets import KEY_VARIABLE, UNREAD_ANSWERS, check_address, is_dry
 from bmx_grid.core.storage import Address, place
 from bmx_grid.guests.judge.client import Server, awaited
@@ -40,6 +40,8 @@ from bmx_grid.guests.judge.kept_answers import (
 from bmx_grid.guests.judge.prompts import Answer, Messages, Prompt
 from bmx_grid.words.perturbation import Item
 
+# Fields of a request that keys of the option say.
+OWN_FIELDS = frozenset({"model", "messages", "temperature", "max_tokens", "max_completion_tokens", "seed"})
 MOST_UNREAD = 20  # items in a row whose answers cannot be read, before nothing more is asked
 SILENT = 60.0  # seconds for which a server that did not answer is not asked for its models again
 SEND_TOKENS = "vLLM and llama.cpp's server send them, `transformers serve` does not"
@@ -52,7 +54,8 @@ class ServedModel(Component):
     prompt: one of configs/prompt, or a YAML file of the same keys. language_pair: of the items, for prompts that name
     the languages.
     base_url: of the server, up to /v1. model: its name there; served: the name that the server reports for it, part of
-    the identity. temperature, max_tokens, seed: as the server takes them.
+    the identity. temperature, max_tokens, max_completion_tokens, seed: as the server takes them; None is not sent.
+    Models of 2025 and later refuse temperature 0 and max_tokens. extra_body: further fields of a request, by name.
     key_variable: the environment variable with the key; servers that ask for none get a placeholder.
     concurrency: requests at once, of each worker. timeout: seconds for one request. retries: after the first try.
     max_requests: a sweep that may send more, reminders counted, does not start.
@@ -68,9 +71,11 @@ class ServedModel(Component):
     base_url: str = runtime("http://localhost:8000/v1")
     model: str = identity("")
     served: str | None = identity(None)
-    temperature: float = identity(0.0, least=0, most=100)
-    max_tokens: int = identity(32, least=1, most=1_000_000)
-    seed: int = identity(0)
+    temperature: float | None = identity(0.0, least=0, most=100)
+    max_tokens: int | None = identity(32, least=1, most=1_000_000)
+    max_completion_tokens: int | None = identity(None, later=True, least=1, most=1_000_000)
+    seed: int | None = identity(0)
+    extra_body: Mapping[str, Any] | None = identity(None, later=True)
     key_variable: str = runtime(KEY_VARIABLE)
     concurrency: int = runtime(32, least=1, most=1024)
     timeout: float = runtime(60.0, least=0.001, most=86_400)
@@ -81,6 +86,9 @@ class ServedModel(Component):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_address(self.base_url)
+        for name in self.extra_body or {}:
+            if name in OWN_FIELDS:
+                raise ConfigError(f"extra_body: {name} has a key of its own; write {self.OPTION}.{name}=VALUE.")
         if self.answers is not None and isinstance(place(self.answers, "answers"), Address):
             raise ConfigError(f"answers: {self.answers} is no folder of this machine; write answers=FOLDER.")
         self.template.check()
@@ -111,8 +119,10 @@ class ServedModel(Component):
         name = type(self).__name__.lower()
         model = self.served or self.model
         prompt = f"{self.template.name}-{self.template.digest[:8]}"
-        sampling = f"temperature:{self.temperature:g}|max_tokens:{self.max_tokens}|seed:{self.seed}"
-        return f"{name}|model:{model}|prompt:{prompt}|{sampling}|version:{self.VERSION}"
+        fields = [f"{key}:{value:g}" for key, value in self._sampling().items()]
+        if self.extra_body:
+            fields.append(f"extra_body:{canonical_json(self.extra_body)}")
+        return "|".join([name, f"model:{model}", f"prompt:{prompt}", *fields, f"version:{self.VERSION}"])
 
     def read(self, items: Sequence[Item], read: ReadOfItem[ReadReply], turn: int = 0) -> list[ReadReply | None]:
         """What `read` finds in the answer about each item: in the first one, or after a reminder; None in neither.
@@ -215,20 +225,35 @@ class ServedModel(Component):
             )
         characters_of_prompt = len(self.template.system + self.template.user)
         tokens_read = (n_characters + n_requests * characters_of_prompt) // 4
-        tokens_written = n_requests * self.max_tokens
+        most_tokens = self._most_tokens
+        written = "any number" if most_tokens is None else f"at most {n_requests * most_tokens:,}"
         return (
             f"{n_requests:,} requests and at most as many reminders; without these about {tokens_read:,} tokens read "
-            f"and at most {tokens_written:,} written"
+            f"and {written} written"
         )
+
+    @property
+    def _most_tokens(self) -> int | None:
+        """The most tokens of an answer; None without a limit."""
+        return self.max_completion_tokens or self.max_tokens
+
+    def _sampling(self) -> dict[str, float]:
+        """The fields of a request that say how an answer is drawn, in the order of a signature."""
+        fields = {
+            "temperature": self.temperature,
+            "max_tokens": self.max_tokens,
+            "max_completion_tokens": self.max_completion_tokens,
+            "seed": self.seed,
+        }
+        return {name: value for name, value in fields.items() if value is not None}
 
     def _body(self, messages: Messages) -> dict[str, Any]:
         """The body of a request, as the server takes it."""
         body: dict[str, Any] = {
             "model": self.model,
             "messages": [{"role": role, "content": text} for role, text in messages],
-            "temperature": self.temperature,
-            "max_tokens": self.max_tokens,
-            "seed": self.seed,
+            **self._sampling(),
+            **(self.extra_body or {}),
         }
         if self.template.score == "expectation":
             body |= {"logprobs": True, "top_logprobs": 20}
@@ -329,7 +354,7 @@ class ServedModel(Component):
         """An answer that could not be read, in one short line, with what may be the reason."""
         reasons: list[str] = []
         if answer.cut:
-            reasons.append(f"cut at max_tokens={self.max_tokens}")
+            reasons.append(f"cut at max_tokens={self._most_tokens}")
         if self.template.score == "expectation" and not answer.tokens:
             reasons.append(f"without token log probabilities: {SEND_TOKENS}")
         example = shown(self._server.without_key(answer.text))

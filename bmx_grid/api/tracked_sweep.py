@@ -1,0 +1,100 @@
+"""A sweep for its tracker: verdicts on settings, a description in Markdown, files, and recipes as models."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bmx_grid.analysis.base import FACTORS, Given, each_group, first_row
+from bmx_grid.analysis.headline import answer
+from bmx_grid.analysis.paper_numbers import papers_numbers
+from bmx_grid.analysis.points import in_sample_in_words
+from bmx_grid.analysis.questions import Analysis, numbers
+from bmx_grid.analysis.verdict_rows import of_settings
+from bmx_grid.api.sweep_plan import Sweep
+from bmx_grid.core.wording import counted
+from bmx_grid.evaluations.base import Estimate
+from bmx_grid.report.answer import MOST_ROWS, verdict_tables
+from bmx_grid.report.table import as_markdown, markdown
+from bmx_grid.sweep.folder import helping_recipes
+from bmx_grid.sweep.judge import SettingResult
+from bmx_grid.sweep.mlflow_runs import Finding
+from bmx_grid.sweep.settings import NotRun
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+DESCRIBED = ("selection_by_explainer", "ridge_coefficients")  # tables in the description of a sweep in MLflow
+READING = "Gains are differences of correlations with human scores, on segments that a boost was not chosen on."
+
+
+@dataclass(frozen=True)
+class Ran:
+    """ended: all settings that ended well; results: of those with the sweep's own seed; failed: all other parts.
+
+    all_ended: whether no setting failed while it ran.
+    """
+
+    ended: Sequence[SettingResult]
+    results: Sequence[SettingResult]
+    failed: Sequence[NotRun]
+    all_ended: bool
+
+
+def _save_models(sweep: Sweep, written: Sequence[Path], parent: Path) -> list[Path]:
+    """Write the recipes that help as models of MLflow into a folder, if the sweep is tracked; their folders."""
+    helping = helping_recipes(written)
+    if not helping or not sweep.tracker.store(sweep.settings.name, sweep.settings.output_dir):
+        return []
+    from bmx_grid.api.recipe_model import save_model
+
+    return [save_model(parent / path.stem, path) for path in helping]
+
+
+def track(
+    sweep: Sweep, ran: Ran, analysis: Analysis | None, tables: Mapping[str, pa.Table], written: Sequence[Path]
+) -> None:
+    """Hand the tracker the verdict on each setting, what is known of the whole sweep, its files and its models."""
+    # Some verdicts are on several settings together.
+    verdicts = dict(each_group(of_settings(Given(tables)), *FACTORS))
+    for result in ran.results:
+        verdict = None if result.names not in verdicts else first_row(verdicts[result.names])
+        sweep.tracker.judge(result, partial(_finding, result, verdict))
+    note = f"{counted(len(ran.results), 'setting')}, {len(ran.failed)} failed."
+    tags = {"settings": str(len(ran.results)), "settings failed": str(len(ran.failed))}
+    # Metrics alone have no gains, and no answer.
+    found = {}
+    if analysis is not None and (len(analysis.table) or analysis.judged):
+        note = _description(analysis, note)
+        found = numbers(analysis)
+    with tempfile.TemporaryDirectory() as parent:
+        models = _save_models(sweep, written, Path(parent))
+        sweep.tracker.headline(found, note, [*written, *models], tags)
+
+
+def _description(analysis: Analysis, note: str) -> str:
+    """The answer of a sweep in Markdown: its conclusion, verdicts, facts, medians and ridge. note: what was run."""
+    reading = " ".join(filter(None, [note, READING, analysis.ask(in_sample_in_words)]))
+    sentences = answer(analysis)
+    conclusion = f"**{markdown(sentences[0])}**" if sentences else ""
+    lines = [f"- {markdown(line)}" for line in (*sentences[1:], *papers_numbers(analysis))]
+    shown = [replace(table, notes=()) for table in analysis.tables() if table.stem in DESCRIBED]
+    # MLflow cuts long notes.
+    judged = [replace(table, groups=(table.rows[:MOST_ROWS],)) for table in verdict_tables(analysis)]
+    parts = [conclusion, *map(as_markdown, judged), "\n".join(lines)]
+    return "\n\n".join(filter(None, [*parts, *map(as_markdown, shown), reading]))
+
+
+def _finding(result: SettingResult, verdict: Any) -> Finding:
+    """What the sweep found of a setting; verdict: its row of the verdicts, None without one."""
+    from bmx_grid.report.setting_page import setting_page
+
+    page = setting_page(result)
+    if verdict is None:
+        return Finding(page=page)
+    gain = Estimate(verdict.gain, verdict.gain_low, verdict.gain_high)
+    return Finding(verdict.verdict, gain, verdict.baseline, page)

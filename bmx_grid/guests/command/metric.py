@@ -1,0 +1,123 @@
+"""A metric of another environment: a program that scores texts, in a process of its own."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Self
+
+import numpy as np
+
+from bmx_grid.core.errors import ConfigError, UnavailableError, shown
+from bmx_grid.core.identity import identity, runtime
+from bmx_grid.core.ragged import Floats
+from bmx_grid.guests.command.program import Command, declared, described, scored
+from bmx_grid.metrics.base import Cost, OfReferences
+from bmx_grid.models.files import PACKAGE, model_path
+from bmx_grid.models.loading import assigned
+from bmx_grid.words.perturbation import ROLES, Item, Role
+
+if TYPE_CHECKING:
+    from bmx_grid.datasets.segments import SegmentSet
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandMetric(OfReferences):
+    """A program that reads texts and writes scores, as `bmx_grid.guests.command.program` says.
+
+    command: the program and its arguments; a word `package:NAME/FILE` is a file of an installed package. Only the user
+        may give it, on the command line or in Python: a file may not (`core.file_keys`).
+    name: of the metric in tables; None for the name that the program gives.
+    texts: the roles that it reads, of source, reference and hypothesis; references: the first, or all.
+    higher_is_better: whether a higher score is a better one.
+    batch_size: texts of a batch. timeout: the longest wait for a score in seconds, the first one after loading a model.
+    device: what the program finds in the environment variable BMX_DEVICE; auto for that of the worker, if it has one.
+
+    The identity of the metric is what the program says of itself: its name, its version and its model. Raises
+    ConfigError for a command without words and for roles without the hypothesis.
+    """
+
+    cost: ClassVar[Cost] = "model"
+    is_held_by_tests: ClassVar[bool] = False
+
+    command: tuple[str, ...] = runtime(())
+    name: str | None = runtime(None)
+    texts: tuple[Role, ...] = identity(("source", "hypothesis"))
+    higher_is_better: bool = identity(True)  # type: ignore[misc]
+    declared: str = identity("")
+    batch_size: int = runtime(64, least=1)
+    timeout: float = runtime(600.0, above=0, most=86_400)
+    device: str = runtime("auto")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if "hypothesis" not in self.texts:
+            raise ConfigError(f"texts: {shown(list(self.texts))} lacks the hypothesis, which every metric reads.")
+
+    @property
+    def reads(self) -> tuple[Role, ...]:
+        return tuple(role for role in ROLES if role in self.texts)
+
+    @property
+    def signature(self) -> str:
+        reads = "+".join(self.reads)
+        return f"{self.declared or 'command'}|reads:{reads}|nrefs:{self.nrefs}"
+
+    def check(self) -> None:
+        """Raise UnavailableError if the program cannot be started or does not say what it is."""
+        declared(self._started, self.timeout)
+
+    def fitted(self, segments: SegmentSet) -> Self:
+        """This metric with what its program says of itself as identity, if it can be asked (`check` says if not)."""
+        fitted = super().fitted(segments)
+        try:
+            said = declared(self._started, self.timeout)
+        except UnavailableError:
+            return fitted
+        return dataclasses.replace(fitted, declared=described(said))
+
+    def members(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Self]:
+        """This metric by its own name, or by the one that its program gives."""
+        if self.name is not None:
+            return {self.name: self}
+        try:
+            return {declared(self._started, self.timeout)["name"]: self}
+        except UnavailableError:
+            return {name: self}
+
+    def score(self, items: Sequence[Item]) -> Floats:
+        """float64[n] scores of the program; undefined ones, which it writes as nan, are refused as any metric's.
+
+        Raises UnavailableError if the program cannot be started or ends again and again, and ComponentError for output
+        that is no number.
+        """
+        if not items:
+            return np.empty(0)
+        rows = [self._row(item) for item in items]
+        scores = scored(self._started, rows, self.batch_size, self.timeout, self.declared)
+        return np.array(scores, dtype=np.float64)
+
+    def _row(self, item: Item) -> str:
+        """What the program reads of an item: a line of JSON."""
+        row: dict[str, str | list[str]] = {}
+        for role in self.reads:
+            if role == "reference":
+                row["references"] = self.references_of(item)
+            else:
+                row[role] = item.text(role)
+        return json.dumps(row, ensure_ascii=False)
+
+    @property
+    def _started(self) -> Command:
+        """The words of the command line with paths of packages, and the device."""
+        if not self.command:
+            raise UnavailableError(
+                "no command is named: write 'metric.command.command=[ENVIRONMENT/bin/python,METRIC.py]'."
+            )
+        words = []
+        for word in self.command:
+            words.append(str(model_path(word)) if word.startswith(PACKAGE) else word)
+        device = assigned() if self.device == "auto" else self.device
+        return Command(tuple(words), device)

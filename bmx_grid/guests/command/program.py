@@ -1,0 +1,289 @@
+"""A program that scores texts: started once in a process, asked over its standard streams, started again if it ends.
+
+The program writes one line when it starts, a JSON object with its `name`, `version` and `model`. Then it reads a JSON
+object per text, with the keys `source`, `hypothesis` and `references` that the metric reads, and writes a number per
+text, in the same order. An empty line ends a batch: all scores of the batch are due. It ends at the end of its input.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import queue
+import shlex
+import shutil
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import IO, Any, NamedTuple
+
+from bmx_grid.core.errors import ComponentError, UnavailableError, shown
+from bmx_grid.core.stopping import without_interrupts
+from bmx_grid.models.loading import ASSIGNED
+
+IDLE_SECONDS = 60.0  # without a text to score until a program is stopped: it may hold a large model
+START_SECONDS = 60.0  # at least, until it says what it is
+STOP_SECONDS = 5.0  # from the end of its input until it is ended
+LONGEST_LINE = 200  # signs
+LAST_LINES = 5  # of what the program wrote to standard error, in a message
+DECLARED = ("name", "version", "model")
+
+
+class Command(NamedTuple):
+    """What is started: the words of the command line, and the device that the program finds in BMX_DEVICE, if any."""
+
+    words: tuple[str, ...]
+    device: str | None
+
+    def __str__(self) -> str:
+        return shlex.join(self.words)
+
+
+class _Ended(Exception):
+    """The program ended, or was ended because it took too long."""
+
+
+@dataclass
+class Program:
+    """A running program, asked by one thread at a time.
+
+    declared: what it says it is. asked: when it was asked last. is_late: it was ended because it wrote nothing for
+    `timeout` seconds. lines: of the output, which were not looked at yet.
+    """
+
+    command: Command
+    process: subprocess.Popen[bytes]
+    output: queue.SimpleQueue[list[str] | None]
+    errors: deque[str]
+    declared: Mapping[str, str]
+    timeout: float
+    asked: float = 0.0
+    is_late: bool = False
+    lines: deque[str] = field(default_factory=deque)
+
+    @classmethod
+    def started(cls, command: Command, timeout: float) -> Program:
+        """The program, once it has said what it is. Raises UnavailableError if it does not."""
+        if shutil.which(command.words[0]) is None:
+            raise UnavailableError(
+                f"the command {shown(command.words[0])} is not there, or cannot be run; name the Python of the "
+                "metric's environment by its full path."
+            )
+        environment = {**os.environ, "PYTHONIOENCODING": "utf-8"}
+        # Another environment has packages of its own.
+        environment.pop("PYTHONPATH", None)
+        if command.device is not None:
+            environment[ASSIGNED] = command.device
+        with without_interrupts():
+            try:
+                process = subprocess.Popen(
+                    command.words,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    env=environment,
+                    bufsize=1 << 16,
+                )
+            except OSError as error:
+                raise UnavailableError(f"the command `{command}` cannot be started: {error.strerror}.") from error
+            output: queue.SimpleQueue[list[str] | None] = queue.SimpleQueue()
+            errors: deque[str] = deque(maxlen=LAST_LINES)
+            assert process.stdout is not None and process.stderr is not None
+            _in_thread(_read_output, process.stdout, output)
+            _in_thread(_read_errors, process.stderr, errors)
+        program = cls(command, process, output, errors, {}, timeout)
+        try:
+            program.declared = program._declaration()
+        except BaseException:
+            program.stop()
+            raise
+        return program
+
+    def scores(self, rows: Sequence[str], batch_size: int) -> Iterator[float]:
+        """The scores of rows of JSON, as they come. Raises _Ended, and ComponentError for what is no number."""
+        _in_thread(_write_rows, self.process.stdin, rows, batch_size)
+        for _ in rows:
+            line = self._line(self.timeout)
+            try:
+                yield float(line)
+            except ValueError:
+                raise ComponentError(
+                    f"the command `{self.command}` wrote {shown(line)} to standard output, and a score was due. What "
+                    "is no score belongs to standard error."
+                ) from None
+
+    def stop(self) -> None:
+        """End the program: at the end of its input, or by force."""
+        with suppress(OSError, ValueError):
+            assert self.process.stdin is not None
+            self.process.stdin.close()
+        for end in (self.process.terminate, self.process.kill):
+            try:
+                self.process.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                end()
+        self.process.wait()
+
+    def last_words(self) -> str:
+        """How it ended, and what it wrote to standard error last."""
+        how = f"ended with status {self.process.wait()}"
+        if self.is_late:
+            how = f"wrote nothing for {self.timeout:g} s"
+        said = " | ".join(line for line in self.errors if line)
+        return f"{how}{f', its last lines: {said}' if said else ''}"
+
+    def _line(self, timeout: float) -> str:
+        """The next line of its output. Raises _Ended if there is none in time."""
+        while not self.lines:
+            try:
+                block = self.output.get(timeout=timeout)
+            except queue.Empty:
+                self.is_late = True
+                self.process.kill()
+                raise _Ended from None
+            if block is None:
+                raise _Ended
+            self.lines.extend(block)
+        return self.lines.popleft()
+
+    def _declaration(self) -> dict[str, str]:
+        """What the first line of its output says. Raises UnavailableError."""
+        try:
+            line = self._line(max(self.timeout, START_SECONDS))
+        except _Ended:
+            raise UnavailableError(
+                f"the command `{self.command}` {self.last_words()}, before it said what it is."
+            ) from None
+        try:
+            said = json.loads(line)
+            declared = {key: said[key] for key in DECLARED}
+            is_text = all(isinstance(value, str) and value for value in declared.values())
+        except (ValueError, KeyError, TypeError):
+            is_text = False
+        if not is_text:
+            raise UnavailableError(
+                f"the command `{self.command}`: its first line is {shown(line)}. Expected a JSON object with texts, "
+                '{"name": "comet", "version": "2.2.7", "model": "Unbabel/wmt22-comet-da"}.'
+            )
+        return declared
+
+
+_running: dict[Command, Program] = {}
+_lock = threading.RLock()
+
+
+def declared(command: Command, timeout: float) -> Mapping[str, str]:
+    """Name, version and model of the program of a command, which is started if it does not run in this process."""
+    with _lock:
+        program = _program(command, timeout)
+        _stop_later(command, program)
+        return program.declared
+
+
+def scored(command: Command, rows: Sequence[str], batch_size: int, timeout: float, expected: str) -> list[float]:
+    """A score per row of JSON.
+
+    A program that ends is started again with the texts that it has not scored. Raises UnavailableError if it ends
+    twice before it has scored another text, and if it does not say that it is `expected` (see `described`).
+    """
+    scores: list[float] = []
+    n_before = -1
+    with _lock:
+        while len(scores) < len(rows):
+            program = _program(command, timeout)
+            if expected and described(program.declared) != expected:
+                raise UnavailableError(
+                    f"the command `{command}` is {described(program.declared)} now, and was {expected} when the sweep "
+                    "was planned: run the same command again."
+                )
+            try:
+                scores.extend(program.scores(rows[len(scores) :], batch_size))
+            except _Ended:
+                del _running[command]
+                if len(scores) == n_before:
+                    row = rows[len(scores)]
+                    raise UnavailableError(
+                        f"the command `{command}` {program.last_words()}, twice at the same text: {shown(row)}. What "
+                        "is scored is kept. Run the command by itself and give it this line to see why."
+                    ) from None
+                n_before = len(scores)
+            except BaseException:
+                # What it still writes would be taken for the scores of other texts.
+                _forget(command)
+                raise
+            _stop_later(command, program)
+    return scores
+
+
+def described(declared: Mapping[str, str]) -> str:
+    """What a program says it is, in one text: the identity of the metric."""
+    return "|".join([declared["name"], f"version:{declared['version']}", f"model:{declared['model']}"])
+
+
+def _stop_later(command: Command, program: Program) -> None:
+    program.asked = time.monotonic()
+    timer = threading.Timer(IDLE_SECONDS, _stop_if_idle, [command, program])
+    timer.daemon = True
+    timer.start()
+
+
+def _stop_if_idle(command: Command, program: Program) -> None:
+    with _lock:
+        if _running.get(command) is program and time.monotonic() - program.asked >= IDLE_SECONDS:
+            _forget(command)
+
+
+def _program(command: Command, timeout: float) -> Program:
+    program = _running.get(command)
+    if program is None or program.process.poll() is not None:
+        program = Program.started(command, timeout)
+        _running[command] = program
+    program.timeout = timeout
+    return program
+
+
+def _forget(command: Command) -> None:
+    program = _running.pop(command, None)
+    if program is not None:
+        program.stop()
+
+
+@atexit.register
+def _stop_all() -> None:
+    for command in list(_running):
+        _forget(command)
+
+
+def _write_rows(stream: IO[bytes], rows: Sequence[str], batch_size: int) -> None:
+    """Write all rows: the program has the next batch while it writes the scores of one."""
+    # A program that ended is noticed by whoever waits for its scores.
+    with suppress(OSError, ValueError):
+        for start in range(0, len(rows), batch_size):
+            batch = rows[start : start + batch_size]
+            stream.write(("\n".join(batch) + "\n\n").encode())
+            stream.flush()
+
+
+def _read_output(stream: IO[bytes], blocks: queue.SimpleQueue[list[str] | None]) -> None:
+    """Put the lines of the output into the queue, as many at once as there are; None at the end."""
+    begun = b""
+    with suppress(OSError, ValueError):
+        while block := os.read(stream.fileno(), 1 << 16):
+            *lines, begun = (begun + block).split(b"\n")
+            blocks.put([line.decode(errors="replace").strip() for line in lines])
+    blocks.put(None)
+
+
+def _read_errors(stream: IO[bytes], lines: deque[str]) -> None:
+    with suppress(OSError, ValueError):
+        for line in stream:
+            lines.append(line.decode(errors="replace").strip()[:LONGEST_LINE])
+
+
+def _in_thread(work: Callable[..., None], *arguments: Any) -> None:
+    threading.Thread(target=work, args=arguments, name="command", daemon=True).start()
