@@ -92,7 +92,7 @@ def test_no_more_texts_are_scored_than_the_plan_said_and_none_twice(swept):
     )
     # Random removal is the same for both explainers: half of what both have.
     assert 0 < n_scored <= plan.n_further * 6 / 8
-    lines, _ = announcement("name", plan, None)
+    lines, _ = announcement("name", plan, ())
     assert f"evaluation faithfulness: at most {plan.n_further:,} further texts to score" in lines
     assert f"evaluation faithfulness: at most {plan.n_further:,} further texts" in plan_table(
         plan, EVALUATIONS, None, {}
