@@ -143,6 +143,7 @@ class Run:
         ridge: Ridge regression of the gains on the factors: coefficients, intercept, R².
         ceilings: Agreement of raters, and the highest correlation that a metric can be expected to reach.
         seeds: Gain of each setting for each seed of its explainer.
+        slices: Correlations and gains of the slices of `evaluation.levels.by`.
         word_tags: Agreement of attributions with published word tags.
 
     Raises:
@@ -246,6 +247,7 @@ class Run:
     ridge = _table("ridge", "Which factors go with a gain: coefficients, intercept, R².")
     ceilings = _table("ceilings", "How well raters agree, and the correlation that a perfect metric could reach.")
     seeds = _table("seeds", "The gain of each setting with each seed of its explainer.")
+    slices = _table("slices", "Correlations and gains of the slices that evaluation.levels.by names.")
     word_tags = _table("word_tags", "Attributions against published word tags.")
 
     def __getattr__(self, name: str) -> Any:

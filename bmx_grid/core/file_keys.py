@@ -55,7 +55,7 @@ KEYS_OF_FILES: Mapping[str, frozenset[str]] = {
         timeout retries max_requests num_samples kernel_width alpha mask backend max_evals exact_up_to gap sides delta
         no_candidate errors_are tokens sub_words probabilities seed idf idf_texts
 
-        texts higher_is_better
+        texts higher_is_better by good good_share steps orders spans
 
         feature side mix p w cap shift penalties boosts grid correlation fixed max_points statistic statistics draws
         resamples smallest_gain sentences top system_score tests unit error_free_human error_free_least pooled ties

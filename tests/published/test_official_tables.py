@@ -138,7 +138,7 @@ def test_in_every_shared_task_a_metric_of_systems_alone_is_left_out(
     few = ["evaluation.tasks.resamples=40", "executor=sequential", "figures=page"]
     assert compose_and_run([f"tasks={key}", *data, *where, *few]) == 0
     printed = "".join(capsys.readouterr())
-    assert re.search(rf"Metrics left out of the ranking.*\n.*\n-+\nslide +{re.escape(lacks)}\n", printed), printed
+    assert re.search(rf"Metrics left out of the ranking.*\n\n.*\n-+\nslide +{re.escape(lacks)}\n", printed), printed
     ranking = pd.read_parquet(tmp_path / "out" / "tables" / "task_ranking.parquet").set_index("metric")
     assert list(ranking.sort_values("value", ascending=False).index) == ["A", "B" if key == "iwslt26" else "B-src"]
     n_tasks = 2 * max(len(pairs), 1)

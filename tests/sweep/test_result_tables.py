@@ -96,7 +96,7 @@ def test_each_judgement_with_raters_has_a_row_and_others_none():
 
 def test_the_deviation_of_a_judge_is_that_of_the_correlations_of_its_repeats():
     human, *repeats = np.random.default_rng(0).normal(size=(4, 30))
-    statistics = np.stack([repeats[0], np.ones(30), *repeats[1:]], axis=1)  # as `Judge.statistics` has them
+    statistics = np.stack([np.mean(repeats, axis=0), np.ones(30), *repeats], axis=1)  # as `Judge.statistics` has them
     setting = SimpleNamespace(
         scores=SimpleNamespace(statistics=statistics), segments=SimpleNamespace(human_scores=human)
     )
