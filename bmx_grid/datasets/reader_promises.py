@@ -1,7 +1,7 @@
-"""What every data set promises: by `bmx-grid check`, and the tests.
+"""Promises of every data set, checked by `bmx-grid check` and the tests.
 
 A promise takes the reader, the folder of data and a language pair, and raises DataError or ComponentError if it is
-broken. It returns why the reader does not make it; "" if it is kept. Its docstring says what is promised.
+broken. It returns why the reader does not make it; "" if it is kept. Its docstring is the promise.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Agreement of a metric with people on which of two translations, or of two systems, is better.
 
-In all of them a higher metric score says better: turn the sign of a metric such as TER first.
+Higher metric scores must be better: turn the sign of a metric such as TER first.
 """
 
 from __future__ import annotations

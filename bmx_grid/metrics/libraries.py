@@ -25,7 +25,7 @@ from bmx_grid.words.perturbation import Item, Role
 class _OfLibrary(Metric):
     """A model that rates a translation from its source, as a library predicts it.
 
-    Batches and truncation are the library's; the empty text scores what the model gives it.
+    Batches and truncation are the library's; the empty text has the model's own score.
     """
 
     LIBRARY: ClassVar[str]

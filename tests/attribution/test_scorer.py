@@ -177,7 +177,7 @@ def test_a_metric_without_a_finite_score_is_named(explainer, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        pytest.param({"explainer": None, "p": 1.0}, "p and w belong to an explainer", id="p alone"),
+        pytest.param({"explainer": None, "p": 1.0}, "p and w require an explainer", id="p alone"),
         pytest.param({"explainer": None, "settings": {"side": "both"}}, "'side' belongs to a boost by p", id="a side"),
         pytest.param({"settings": {"side": "both"}}, "'side' belongs to a boost by p and w", id="a side without p"),
         pytest.param({"explainer": "random", "w": 0.0}, "give p\\.", id="no median of p, w of 0 is a w"),

@@ -142,7 +142,7 @@ def test_a_wrong_recipe_is_refused_with_its_file_and_key(written, good, change, 
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(DataMissingError, match="there is no recipe"):
+    with pytest.raises(DataMissingError, match="recipe not found: "):
         read_recipe(tmp_path / "none.json")
     (tmp_path / "folder.json").mkdir()
     with pytest.raises(StoreError, match="cannot read"):
@@ -206,8 +206,8 @@ def test_a_recipe_is_found_by_its_name_and_by_its_file(folder, monkeypatch):
     ("path", "kind", "message"),
     [
         ("bleu-word", DataMissingError, r"unknown recipe 'bleu-word'. Did you mean 'bleu-words'\? .*suffix .json"),
-        ("bleu-words.json", DataMissingError, "there is no recipe bleu-words.json"),
-        ("./none", DataMissingError, "there is no recipe"),
+        ("bleu-words.json", DataMissingError, "recipe not found: bleu-words.json"),
+        ("./none", DataMissingError, "recipe not found: "),
         ("", DataMissingError, "unknown recipe ''"),
     ],
 )

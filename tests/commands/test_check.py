@@ -97,7 +97,7 @@ MISTAKES = [
     pytest.param(["metric=human"], "there is no text to try", id="human scores"),
     pytest.param(["metric=imported"], "imported", id="a file"),
     pytest.param(["os.path.join"], "outside the packages", id="not allowed"),
-    pytest.param(["PACKAGE.own.identity"], "there is no class 'identity'", id="no class"),
+    pytest.param(["PACKAGE.own.identity"], "class 'identity' not found in", id="no class"),
 ]
 
 
