@@ -204,8 +204,8 @@ class AuthorsXMoverScore(XMoverScore):
     Flows are left out as pyemd has them: it rounds them to about a millionth, each mass with 1e-9 added, so that flows
     that ought to be equal differ, and those below the threshold by that rounding are left out, too. Measured on the 140
     pairs of the sample (embedded MiniLM, layer 6): the authors' score is never below ours, above it by .003 at the
-    median, by more than .01 for a quarter of the pairs and by .19 at most. Distances that differ by 1e-7, as between batches,
-    move it by 4e-8 at most.
+    median, by more than .01 for a quarter of the pairs and by .19 at most. Distances that differ by 1e-7, as between
+    batches, move it by 4e-8 at most.
 
     Perturbed texts go through the same steps: a mask UNKWORDZ becomes "Unkwordz", double spaces vanish.
     Not followed: the authors' distances are float32 matrix products (off by up to 1e-4 if two vectors are the
