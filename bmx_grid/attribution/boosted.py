@@ -172,7 +172,6 @@ class BoostedMetric(Metric):
 
 
 def _refuse(broken: Flags, metric: Metric, explanations: Sequence[Explanation]) -> None:
-    """Raise BmxError naming the first item that is broken."""
     if broken.any():
         first = int(np.argmax(broken))
         raise BmxError(

@@ -30,7 +30,7 @@ CODE = re.compile("[a-z]{2}")  # of ISO 639-1: other names of languages are not 
 LANGUAGE_PAIR = re.compile(r"[^\s-]+-[^\s-]+")
 MOST_PAIRS = 8
 LANGUAGE_NAMES = {"en": "English"}
-INDEPENDENT = "A score must be the same alone and in any batch: it may depend on the texts of its own segment only."
+INDEPENDENT = "A score must not depend on its batch: compute it from the texts of its own segment only."
 
 
 def check_metric(metric: Metric) -> None:

@@ -225,7 +225,6 @@ def explain_items(
 
 
 def _unexplained(metric: Metric, items: Sequence[Item]) -> list[Explanation]:
-    """The items with their base scores only."""
     statistics: Sequence[Floats | None] = [None] * len(items)
     if metric.has_statistics:
         rows = statistics_of(metric, items)
@@ -315,7 +314,6 @@ def _requests(
 
 
 def _unperturbed(item: Item) -> Request:
-    """The request for the item as it is."""
     # With every word kept, whichever text it is of, the request is the item itself.
     role: Role = next(reversed(item.texts()))
     words = split_words(item.text(role))

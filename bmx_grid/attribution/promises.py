@@ -251,7 +251,7 @@ def explains_alike_in_any_batch(explainer: Explainer) -> str:
         for explanation in (together[row], backwards[row]):
             for role, values in alone.attributions.items():
                 is_same = explanation.attributions[role].tobytes() == values.tobytes()
-                _require(is_same, explainer, f"other attributions alone than in a batch, for {described(item)}")
+                _require(is_same, explainer, f"the batch changes the attributions of {described(item)}")
     return ""
 
 
@@ -275,7 +275,6 @@ def _generator(seed: int = 0) -> np.random.Generator:
 
 
 def _attributions(explainer: Explainer, words: tuple[str, ...], seed: int = 0) -> Floats:
-    """The attributions of a hypothesis with these words."""
     plan = plan_of(explainer, words, _generator(seed))
     request = Request(plan, "hypothesis", Item(source="source", hypothesis=" ".join(words)))
     scores = score_requests(TextHash(), [request])[0]
@@ -283,7 +282,6 @@ def _attributions(explainer: Explainer, words: tuple[str, ...], seed: int = 0) -
 
 
 def _require(is_kept: bool, part: Component, fault: str) -> None:
-    """Raise ComponentError with the fault unless the promise is kept."""
     if not is_kept:
         name = part.signature if isinstance(part, Metric | Explainer) else type(part).__name__
         raise ComponentError(f"{name}: {fault}.")

@@ -505,9 +505,8 @@ def _metric_and_explainer(metric: Option, explainer: Option, recipe: Recipe | No
 def _check_arguments(
     metric: Option, explainer: Option, settings: Mapping[str, Any], recipe: Recipe | None, *, by_point: bool
 ) -> None:
-    """Raise ConfigError for arguments that do not go together."""
     if recipe is None and metric is None:
-        raise ConfigError("no metric is named: name one, or a recipe.")
+        raise ConfigError("metric is required. Set metric=NAME, or recipe=NAME.")
     if recipe is not None and explainer is None:
         name = recipe.explainer.name
         raise ConfigError(f"the recipe {recipe.name} needs its explainer, {name}: do not set the explainer to none.")
@@ -515,14 +514,14 @@ def _check_arguments(
         raise ConfigError(f"recipe '{recipe.name}' cannot be combined with p and w. Remove the recipe, or p and w.")
     if recipe is not None and recipe.of_files:
         raise ConfigError(
-            f"the recipe {recipe.name} is for scores or explanations made elsewhere, and new texts have none: judge it "
+            f"the recipe {recipe.name} is for scores or explanations from files, which new texts lack: judge it "
             "in a sweep, with boost=[recipe]."
         )
     if by_point and explainer is None:
         raise ConfigError("p and w require an explainer. Set explainer, or remove p and w.")
     for key in settings:
         if key.partition(".")[0] in OF_THE_MEAN and not by_point:
-            raise ConfigError(f"'{key}' belongs to a boost by p and w, which there is not: give both, or leave it out.")
+            raise ConfigError(f"'{key}' requires p and w. Set both, or remove '{key}'.")
 
 
 def _name_of(option: Option, default: str) -> str:

@@ -174,7 +174,6 @@ class Slot:
         raise StoreError(f"{self.parts}: its files change faster than they are read; run the command again.")
 
     def _table(self, rows: Sequence[Explanation]) -> Any:
-        """The table of explanations, in their order."""
         import pyarrow as pa
 
         columns: dict[str, Any] = {
@@ -258,7 +257,6 @@ def slot_of(
 
 
 def _keys_of(tables: Sequence[Any]) -> list[str]:
-    """The keys of all explanations in these tables, sorted, without repeats."""
     keys: set[str] = set()
     for table in tables:
         keys.update(table.column("key").to_pylist())
@@ -317,12 +315,10 @@ def _content_digest(table: Any, identity: str) -> str:
 
 
 def _lists(table: Any) -> list[str]:
-    """The columns of lists of numbers."""
     return [name for name in table.column_names if name.endswith("_attributions") or name == STATISTICS_COLUMN]
 
 
 def _arrow_numbers(values: ArrayLike, kind: type[np.number]) -> Any:
-    """Numbers of this kind as an Arrow array."""
     import pyarrow as pa
 
     plain = np.ascontiguousarray(values, dtype=kind)
@@ -346,7 +342,6 @@ def _arrow_texts(texts: Sequence[str]) -> Any:
 
 
 def _arrow_lists(rows: Iterable[Floats]) -> Any:
-    """Rows of numbers as an Arrow array of lists."""
     import pyarrow as pa
 
     packed = Ragged.from_rows(rows)
@@ -362,7 +357,6 @@ def _numbers_of(table: Any, name: str) -> NDArray[Any]:
 
 
 def _ragged_column(table: Any, name: str) -> Ragged:
-    """A column of lists of numbers."""
     column = table.column(name).combine_chunks()
     values = np.from_dlpack(column.values)
     offsets = np.from_dlpack(column.offsets)

@@ -131,7 +131,7 @@ class Boost(Component, ABC):
         NaN if a used feature is NaN. Raises DataError as `features`.
         """
         chosen = self.fixed if fitted is None else fitted
-        assert chosen is not None, "a boost of which something is chosen needs its constants"
+        assert chosen is not None, "a boost that makes a choice needs its constants"
         if chosen.abstains:
             return base.copy()
         features = self.features(truth, hypothesis)

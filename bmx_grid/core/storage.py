@@ -390,7 +390,6 @@ def remove_abandoned(folder: Path) -> None:
 
 
 def _is_alive(pid: int) -> bool:
-    """Whether a process of this machine runs."""
     try:
         os.kill(pid, 0)  # sends nothing
     except PermissionError:  # it is another user's

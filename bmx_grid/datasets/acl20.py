@@ -45,7 +45,6 @@ class _Acl20(Published):
         return f"ACL20-Reference-Free-MT-Evaluation/WMT{self.YEAR % 100}"
 
     def _shared(self, language_pair: str) -> list[str]:
-        """The score table, the source and the reference."""
         source, target = language_pair.split("-")
         stem = f"newstest{self.YEAR}-{source}{target}"
         return [

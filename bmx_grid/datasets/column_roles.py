@@ -35,7 +35,7 @@ def _check_role(role: str, columns: Sequence[str], names: Sequence[str], where: 
     has_many = role in MANY_COLUMNS
     are_repeated = len(set(columns)) < len(columns)
     if not columns or are_repeated or (len(columns) > 1 and not has_many):
-        expected = "one or more, each once" if has_many else "one column"
+        expected = "one or more, without repeats" if has_many else "one column"
         raise ConfigError(f"{where}{role} is [{', '.join(columns)}]; name {expected}.")
     for name in columns:
         if name not in names:
@@ -55,7 +55,7 @@ def named_roles(arguments: Sequence[str]) -> dict[str, str | tuple[str, ...]]:
             roles = ", ".join(COLUMN_ROLES)
             raise ConfigError(f"--columns {argument}: write ROLE=COLUMN, with one of {roles}.")
         if role in columns and role not in MANY_COLUMNS:
-            raise ConfigError(f"--columns: the {role} is given twice; name one column.")
+            raise ConfigError(f"--columns: {role} is set twice; choose one column.")
         columns[role] = (*columns.get(role, ()), column)
     # A single column is a text, as in a configuration.
     return {role: names[0] if len(names) == 1 else names for role, names in columns.items()}

@@ -97,7 +97,7 @@ class FileSource(Component):
             if role not in self.ROLES:
                 raise ConfigError(f"{self.KEY}.columns: " + unknown("role", role, self.ROLES))
         if self.file is not None and self.files:
-            raise ConfigError(f"{self.KEY}: both file and files are given; name one with file, or several with files.")
+            raise ConfigError(f"{self.KEY}: file and files are both set; use file for one, files for several.")
         if len(self.language_pairs) > 1:
             raise ConfigError(
                 f"{self.KEY}.language_pairs names {len(self.language_pairs)} pairs, but must name the one pair of the "
@@ -129,8 +129,8 @@ class FileSource(Component):
                 labels.add(label)
         if sets and not labels:
             raise DataMissingError(
-                f"{self.KEY}.file: no file fits {self.pattern()!r} for {', '.join(pairs)} (looked in {Path.cwd()}); "
-                "name files that there are."
+                f"{self.KEY}.file: no file fits {self.pattern()!r} for {', '.join(pairs)} (searched {Path.cwd()}); "
+                "correct the path."
             )
         return {label: dataclasses.replace(known, name=label) for label in sorted(labels)}
 

@@ -87,7 +87,6 @@ class MlqePe(Published):
         return [f"mlqe-pe/data/{kind}/test/{language_pair}-test.tar.gz" for kind in KIND_FOLDERS]
 
     def _read(self, data_dir: Path, language_pair: str) -> SegmentSet:
-        """1000 sentences in file order."""
         scores_path, tags_path = self.needs(language_pair)
         (archive,) = self.require(data_dir, [scores_path])
         rows, where = read_assessments(archive, language_pair)
@@ -125,7 +124,6 @@ class MlqePe21(Published):
         return [f"mlqe-pe/data/test21_goldlabels/{folder}{language_pair}-test21.tar.gz"]
 
     def _read(self, data_dir: Path, language_pair: str) -> SegmentSet:
-        """The sentences in file order."""
         (archive,) = self.require(data_dir, self.needs(language_pair))
         sources, hypotheses, scores = read_archive(archive, MEMBERS21).values()
         segments = numbered(hypotheses, sources)

@@ -255,7 +255,6 @@ class MtMetricsEval(DatasetReader):
 
 
 def _files(folder: Path, pattern: str) -> list[Path]:
-    """The files that fit, by name, without hidden ones."""
     paths = [path for path in folder.glob(pattern) if path.is_file()]
     return sorted(path for path in paths if not path.name.startswith("."))
 

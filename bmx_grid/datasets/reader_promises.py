@@ -26,7 +26,7 @@ def reads_segments(reader: DatasetReader, data_dir: Path, language_pair: str) ->
         len(set(keys)) == len(keys) > 0, reader, f"read: {len(keys):,} segments, {len(set(keys)):,} with own names"
     )
     has_truth = segments.has("source") or segments.has("reference")
-    _require(has_truth, reader, "read: neither every source nor every reference is there")
+    _require(has_truth, reader, "read: segments lack both sources and references")
     _require(any(segments.texts("hypothesis")), reader, "read: no hypothesis has a text")
     return ""
 
@@ -68,7 +68,6 @@ def names_missing_files(reader: DatasetReader, data_dir: Path, language_pair: st
 
 
 def _require(is_kept: bool, reader: DatasetReader, fault: str) -> None:
-    """Raise ComponentError with the fault unless the promise is kept."""
     if not is_kept:
         raise ComponentError(f"{reader.name}: {fault}.")
 

@@ -187,7 +187,6 @@ def _refuse_unknown_names(file: ImportedFile, rows: pd.DataFrame, segments: Segm
 
 
 def _named(row: Any, keys: Sequence[str]) -> str:
-    """The system or segment of a row, for messages."""
     noun = "system" if keys == ["system"] else "segment"
     name = ":".join(str(row[key]) for key in keys)
     return f"{noun} {name[:60]!r}"
@@ -208,8 +207,8 @@ def with_ids(path: Path, rows: pd.DataFrame, ids: Sequence[str], test_set: str, 
             first = blocks.place.first()[system]
             block = f" for the system {str(system)[:60]!r} (first in {first})"
         raise DataError(
-            f"{path}: {counted(size, 'score')}{block}, but {test_set} has {counted(len(ids), 'segment')}; give one per "
-            f"source in the order of the sources, None for what has no score, or a table with a column id{other_way}."
+            f"{path}: {counted(size, 'score')}{block}, but {test_set} has {counted(len(ids), 'segment')}; write one per "
+            f"source in the order of the sources, None if missing, or a table with a column id{other_way}."
         )
     # The rows of a block count from 0, even if rows of other blocks are between them.
     places = blocks.cumcount()

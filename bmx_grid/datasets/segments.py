@@ -24,7 +24,7 @@ GROUPS = ("system", "rater", "domain")
 # Of a score: float64 has no room for the square of one that is farther from 0.
 LARGEST = 1e150
 REPEATED = (
-    "every segment needs an id of its own, or one per system where several systems have the same segment; ratings of "
+    "every segment needs an id of its own, or one per system if several systems have the same segment; ratings of "
     "one output need a column rater."
 )
 # What segments share: a role and a text, or a kind, the data set, the language pair and a name.
@@ -386,7 +386,6 @@ def _in_several_documents(segments: SegmentSet) -> set[tuple[str, str]]:
 
 
 def _texts_of(segment: Segment) -> list[tuple[str, str]]:
-    """Role and text of its source and references that are not empty."""
     texts = []
     if segment.source:
         texts.append(("source", segment.source))

@@ -344,7 +344,6 @@ def _bio(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _nested(path: Path) -> Iterator[dict[str, Any]]:
-    """A row per output and round of annotation."""
     table = open_table(path)
     for number, output in enumerate(table.outputs):
         where = table.where(number)

@@ -165,7 +165,7 @@ def _check_whole(text: str, row: int, column: str, table: TableFile) -> None:
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise DataError(
             f"{_cell(table, row, column)} half of a character (a lone surrogate) in {text[:60]!r}; write the whole "
-            "character, or take it out."
+            "character, or remove it."
         )
 
 

@@ -165,7 +165,6 @@ def _tsv(lines: list[str], path: Path, reading: Reading) -> TableFile:
 
 
 def _in_arrow(lines: list[str]) -> Any:
-    """The lines as Arrow's texts."""
     import pyarrow as pa
 
     encoded = [line.encode() for line in lines]
@@ -179,8 +178,8 @@ def _check_fields(values: Sequence[str], expected: int, where: str) -> None:
     """Raise DataError for another number of fields than the header has."""
     if len(values) != expected:
         raise DataError(
-            f"{where}: {len(values)} fields, but the header has {expected}: {values!r:.80}. "
-            "A separator inside a text, or a broken line?"
+            f"{where}: expected {expected} fields, got {len(values)}: {values!r:.80}. "
+            "Check for a separator inside a text, or a broken line."
         )
 
 

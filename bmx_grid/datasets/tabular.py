@@ -330,7 +330,7 @@ def _read_scores(
         raters[next(iter(scores))] = matrix
     unrated = [name for name, numbers in scores.items() if np.isnan(numbers).all()]
     if unrated and len(scores) > 1:
-        raise DataError(f"{table.path}: the column '{unrated[0]}' holds no score in any row; leave it out.")
+        raise DataError(f"{table.path}: the column '{unrated[0]}' holds no score in any row; remove it.")
     return scores, raters
 
 

@@ -81,7 +81,6 @@ class Wmt22Qe(Published):
         return paths
 
     def _read(self, data_dir: Path, language_pair: str) -> SegmentSet:
-        """The sentences in file order."""
         # The remaining files, tags and submissions, may be absent.
         source_path, hypothesis_path, score_path = self.require(data_dir, self.needs(language_pair)[:3])
         segments = numbered(read_lines(hypothesis_path), read_lines(source_path))

@@ -114,7 +114,7 @@ class Imported(FileSource, Explainer):
         for name, path in self.paths(segments).items():
             for role, side in self._read(path, ROLE_OF_SIDE.get(name), segments, words).items():
                 if role in sides:
-                    raise DataError(f"{path}: holds word scores of the {role}, and so does another file; name one.")
+                    raise DataError(f"{path}: holds word scores of the {role}, and so does another file; choose one.")
                 sides[role] = side
         # in one order, whatever that of the files: it is part of the digest
         sides = {role: sides[role] for role in ROLES if role in sides}
@@ -254,7 +254,6 @@ class Imported(FileSource, Explainer):
         return _Side(word_scores, attributed, self._from_logs(attributed_logs), refused)
 
     def _from_logs(self, logs: Ragged) -> Ragged:
-        """Attributions made of log-probabilities."""
         values = np.exp(logs.values) if self.probabilities else logs.values
         sign = -1.0 if self.errors_are == "high" else 1.0
         return Ragged(sign * values, logs.offsets)

@@ -136,7 +136,6 @@ def _plan(explainer: InputMarginalization, words: tuple[str, ...], _fingerprint:
 
 
 def _with_word(words: tuple[str, ...], place: int, word: str) -> str:
-    """The side with another word at this place."""
     before = words[:place]
     after = words[place + 1 :]
     return join_words([*before, word, *after])

@@ -105,7 +105,6 @@ class Shap(Explainer):
         return evals // least
 
     def _evals(self, n: int) -> int:
-        """The most scores for a side of n words."""
         if self.max_evals == "auto":
             return max(_USUAL_EVALS, _evals_of_one_order(n))
         return self.max_evals

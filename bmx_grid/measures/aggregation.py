@@ -256,7 +256,6 @@ def _means_near_zero(logs: Floats, lengths: Ints, p: Floats) -> Floats:
 
 
 def _row_of(rows: Ragged, place: int) -> int:
-    """The row that holds a value."""
     return int(np.searchsorted(rows.offsets, place, side="right")) - 1
 
 

@@ -92,7 +92,7 @@ class PowerRange:
         first, last, stride = (Fraction(str(float(number))) for number in numbers)
         reach = last - first
         if reach <= 0:
-            raise ConfigError(f"{grid} is empty: the stop, which is left out, must be above the start.")
+            raise ConfigError(f"{grid} is empty: the stop, which is excluded, must be above the start.")
         check_size(int(reach / stride), 1, max_points)
         if reach % stride:
             raise ConfigError(f"{grid} does not come out even; choose a step that divides the range {float(reach):g}.")

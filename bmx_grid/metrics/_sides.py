@@ -89,7 +89,6 @@ class Tokenizer:
             yield self._sequence(item.text("hypothesis")), self._sequence(item.text("reference"))
 
     def _sequence(self, text: str) -> Sequence[str]:
-        """The tokens of a text."""
         return self.text(text) if self._of_text is None else self._of_text(text)
 
     def _whole(self, text: str) -> Tokens:

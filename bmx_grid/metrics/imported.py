@@ -78,8 +78,7 @@ class Imported(FileSource, Metric):
                 )
             if missing:
                 warnings.warn(
-                    f"{file.path}: {missing:,} of {len(by_segment):,} segments have no score; they are left out and "
-                    "counted.",
+                    f"{file.path}: {missing:,} of {len(by_segment):,} segments have no score. Ignored.",
                     stacklevel=2,
                 )
         return AttributionSet(by_segment, {}, systems=by_system)

@@ -327,7 +327,6 @@ def _bit_side(request: Request, tokenizer: Tokenizer) -> _BitSide | None:
 
 
 def _count(sides: Sequence[_BitSide], orders: int) -> Indices:
-    """As `count_ngrams`."""
     if not sides:
         return np.empty((2 + orders, 0), np.intp)
     n_texts = np.array([len(side.keep) for side in sides], np.intp)

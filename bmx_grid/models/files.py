@@ -255,7 +255,7 @@ def check_model(model: str, revision: str | None = None, layers: int | None = No
         names = " or ".join(_PARTS[part])
         raise UnavailableError(f"model '{model}': no {part} in {folder} ({names}). {_REMEDY}")
     if lacking:
-        why: str | None = "the hub is not asked (HF_HUB_OFFLINE)"
+        why: str | None = "the hub is not used (HF_HUB_OFFLINE)"
         if not hub_is_closed():
             _, why = _ask_hub(model, revision)
         if why is None:
@@ -370,11 +370,10 @@ def _ask_hub(model: str, revision: str | None) -> tuple[str | None, str | None]:
     except refusals as error:
         message = str(error).strip()
         why = message.splitlines()[0] if message else type(error).__name__
-        return None, f"the hub does not give it ({url}: {why})"
+        return None, f"the hub refused it ({url}: {why})"
 
 
 def _cached(model: str, revision: str | None, name: str) -> Path | None:
-    """The file of a hub model in the local cache, or None."""
     from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
 
@@ -392,7 +391,7 @@ def absent(model: str, revision: str | None, why: str) -> str:
 
     pinned = f" --revision {revision}" if revision is not None else ""
     return (
-        f"model '{model}' (revision {revision or 'main'}) cannot be loaded: {why}. The cache searched is "
-        f"{constants.HF_HUB_CACHE}. Where there is a network, run `hf download {model}{pinned}` and point HF_HOME to "
-        "that cache, or set `model` to a folder that holds the model."
+        f"model '{model}' (revision {revision or 'main'}) cannot be loaded: {why}. Searched: "
+        f"{constants.HF_HUB_CACHE}. To download it, run `hf download {model}{pinned}`. Offline, set `model` to a "
+        "folder that holds the model, or HF_HOME to a cache that contains it."
     )

@@ -107,7 +107,6 @@ def pack_layers(network: Any) -> str:
 
 
 def _names_of_layers(network: Any) -> list[str]:
-    """The names of the layers that can be packed."""
     owners: dict[int, int] = {}
     for module in network.modules():
         for parameter in module.parameters(recurse=False):

@@ -194,7 +194,6 @@ def _read(data: Any) -> PackedModel:
 
 
 def _write(model: PackedModel, path: Path, folder: Path) -> None:
-    """Write weights, tokenizer and configuration as transformers reads them."""
     from safetensors.numpy import save_file
 
     data = np.memmap(path, np.uint8, "r")

@@ -175,7 +175,7 @@ def test_mistakes_are_named_with_file_row_and_value(read, name, content, words):
         pytest.param({"columns": {"scores": "a"}}, "unknown role 'scores'. Did you mean 'score'", id="unknown-role"),
         pytest.param({"columns": {"source": ["a", "b"]}}, r"source is \[a, b\]; name one column", id="two-sources"),
         pytest.param({"columns": {"score": []}}, r"score is \[\]; name one or more", id="no-column"),
-        pytest.param({"columns": {"score": ["da", "da"]}}, r"score is \[da, da\].* each once", id="one-twice"),
+        pytest.param({"columns": {"score": ["da", "da"]}}, r"score is \[da, da\].* without repeats", id="one-twice"),
         pytest.param({"columns": {"score": "scor"}}, "score: unknown column 'scor'. Did you mean 'score'", id="typo"),
     ],
 )
