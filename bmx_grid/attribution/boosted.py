@@ -183,7 +183,7 @@ def _refuse(broken: Flags, metric: Metric, explanations: Sequence[Explanation]) 
 def boosted_by(
     boost: Boost, fitted: Fitted, metric: Metric, explanations: Sequence[Explanation]
 ) -> tuple[Floats, NDArray[np.intp]]:
-    """float64[n] boosted scores of n explained items, and the rows of those that keep the score of the metric.
+    """float64[n] boosted scores of n explained items, and the rows of items that keep the metric's score.
 
     Such items have no word on a side that the boost reads. fitted: the constants of the boost. Each score depends on
     its own item only: bit for bit for equal metric scores. A neural metric scores in float32, equal in other batches

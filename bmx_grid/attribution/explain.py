@@ -200,7 +200,7 @@ def explain_items(
 ) -> list[Explanation]:
     """Explain items: plan every text that the metric reads, score all texts together, attribute.
 
-    An item's explanation is the same alone, in any order and in any batch, as far as the metric's scores are (those of
+    An item's explanation is the same in any order and in any batch, as far as the metric's scores are (those of
     float32: to about 1e-6). Without an explainer it has the base score only.
     skip_refused: an item that the explainer refuses gets its base score and NaN attributions instead of an error.
     words: how texts are segmented.

@@ -151,7 +151,7 @@ class Slot:
         return AttributionSet(base, by_role, statistics)
 
     def _chunk(self, keys: Sequence[str]) -> Place:
-        """The chunk of these sorted keys."""
+        """The chunk of the sorted `keys`."""
         name = digest(list(keys))[:24]
         return self.parts / f"{name}.parquet"
 

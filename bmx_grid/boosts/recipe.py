@@ -159,7 +159,7 @@ class Recipe:
     """A boost of a metric by an explainer, with its gain on held-out segments.
 
     boost_name: the option of the group `boost`; boost: its settings; constants: those of its `Fitted`, which does not
-    abstain. correlation: what it was chosen and judged by. gain: over the metric alone; partial_r:
+    abstain. correlation: the kind it was chosen and judged by. gain: over the metric alone; partial_r:
     the partial correlation controlling for score, lengths, texts and groups. verdict: on such a choice.
     seed: of the draws of the explainer; None if nothing is random. date: of the choice, as YYYY-MM-DD.
     signature: names the parts, and has a digest of everything else in the file.

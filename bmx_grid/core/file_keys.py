@@ -25,7 +25,7 @@ from bmx_grid.core.storage import place
 
 CACHE_VARIABLE = "BMX_CACHE_DIR"
 GROUPS_OF_PARTS = ("dataset", "metric", "explainer", "boost", "evaluation")  # keys below an option's name
-INNER_PARTS = "parts"  # and the key that holds components inside a component
+INNER_PARTS = "parts"  # the name in KEYS_OF_FILES of the rules for all parts
 
 
 def _names(text: str) -> frozenset[str]:
@@ -133,7 +133,7 @@ class _Check:
                 self.below(value, key_of_value, KEYS_OF_FILES[INNER_PARTS], _option_target("metric", name) or target)
 
     def key(self, name: str, value: Any, key: str, allowed: AbstractSet[str], target: str | None) -> None:
-        """Refuse one key that comes from a file and may not. Raises ConfigError."""
+        """Refuse one key that a file may not set. Raises ConfigError."""
         is_pickle = name in OF_MODELS and target is not None and _defined_as(target) in UNPICKLED
         if name == "_target_" or key in self.keys_of_user or (name in allowed and not is_pickle):
             return

@@ -339,7 +339,7 @@ def read_file(path: Path) -> bytes:
     with open(descriptor, "rb") as file:
         if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
             return file.read()
-        # Until somebody writes, a look returns at once; from then on reading waits for what comes.
+        # Until somebody writes, a read returns at once; afterwards reading waits for data.
         first = _first_of_pipe(descriptor)
         os.set_blocking(descriptor, True)
         return first + read_stream(file)

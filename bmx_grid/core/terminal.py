@@ -273,7 +273,7 @@ def working(label: str) -> Iterator[None]:
 
 
 def command_line() -> str:
-    """The command that runs, to be pasted, without its secrets; in a notebook or another program its file alone."""
+    """The command that runs, to be pasted, without its secrets; in a notebook or another program only its file."""
     program = Path(sys.argv[0])
     arguments = map(masked_argument, sys.argv[1:])
     if program.name == "__main__.py":

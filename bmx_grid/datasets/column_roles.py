@@ -1,4 +1,4 @@
-"""Which columns of a table play which roles: one recognition for files, frames and previews."""
+"""The roles of a table's columns: one recognition for files, frames and previews."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def reads_segments(reader: DatasetReader, data_dir: Path, language_pair: str) ->
         len(set(keys)) == len(keys) > 0, reader, f"read: {len(keys):,} segments, {len(set(keys)):,} with own names"
     )
     has_truth = segments.has("source") or segments.has("reference")
-    _require(has_truth, reader, "read: segments lack both sources and references")
+    _require(has_truth, reader, "read: some sources and some references are missing")
     _require(any(segments.texts("hypothesis")), reader, "read: no hypothesis has a text")
     return ""
 

@@ -207,8 +207,8 @@ def with_ids(path: Path, rows: pd.DataFrame, ids: Sequence[str], test_set: str, 
             first = blocks.place.first()[system]
             block = f" for the system {str(system)[:60]!r} (first in {first})"
         raise DataError(
-            f"{path}: {counted(size, 'score')}{block}, but {test_set} has {counted(len(ids), 'segment')}; write one per "
-            f"source in the order of the sources, None if missing, or a table with a column id{other_way}."
+            f"{path}: {counted(size, 'score')}{block}, but {test_set} has {counted(len(ids), 'segment')}; write one "
+            f"per source in the order of the sources, None if missing, or a table with a column id{other_way}."
         )
     # The rows of a block count from 0, even if rows of other blocks are between them.
     places = blocks.cumcount()

@@ -107,7 +107,7 @@ def _text_lines(path: Path, reading: Reading) -> list[str]:
 
 
 def _csv(lines: list[str], path: Path, reading: Reading) -> TableFile:
-    """A table of CSV lines, the first of which holds the column names and shows the separator."""
+    """A table of CSV lines, the first with the column names, which shows the separator."""
     records, ends = _csv_records(lines, path, separator_of(lines), reading.skip_rows)
     is_filled = [any(value.strip() for value in record) for record in records]
     # In one column nothing but an empty value makes an empty row.

@@ -172,7 +172,7 @@ def correlate_grid(kind: Kind, means: Floats, base: Floats, human: Floats, w: Ar
     check_kind(kind)
     w = np.asarray(w, dtype=np.float64)
     used = np.isfinite(human) & np.isfinite(base)
-    # NaN or infinity anywhere shows in the sum of its column, which Pearson's r needs anyway
+    # a NaN or infinity makes the sum of its column NaN or infinite, which Pearson's r needs anyway
     sums = np.ones(len(base)) @ means
     complete = used.all() and np.isfinite(sums).all()
     if not complete:
@@ -319,7 +319,7 @@ def plateau_within_no_change(correlation: Floats, w: Floats) -> tuple[Floats, Fl
 
 
 def beats(gain: Floats) -> Flags:
-    """True for a gain above 0 by more than rounding (1e-12): the metric alone is not the best point."""
+    """True for a gain above 0 by more than rounding (1e-12): the best point has w below 1."""
     return np.asarray(gain > TIE)
 
 

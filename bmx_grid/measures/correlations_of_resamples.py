@@ -29,7 +29,7 @@ LEAST_KEPT_VARIANCE = 1e-6  # share of the second moment that must be left as va
 
 
 def weighted_correlations(kind: Coefficient, columns: Floats, human: Floats, times: Floats) -> Floats:
-    """float64[K, R] correlations of K scores of M pairs with human scores, each pair as often as its weight says.
+    """float64[K, R] correlations of K scores of M pairs with human scores, each pair repeated by its weight.
 
     columns: float64[M, K]; human: float64[M]; times: float64[M, R] whole numbers of at least 0. NaN if one side is
     constant among the pairs that count, if the list has fewer than 3 pairs, copies counted, and for a column that

@@ -10,7 +10,7 @@ base score does, and any gain of the best point comes from looking at many point
 the *largest* gain over the whole grid under that hypothesis (Westfall and Young 1993, "Resampling-based multiple
 testing").
 
-Resampled are the residuals of the human scores from their regression on the base score change their sign by whole
+In a resample, the residuals of the human scores from their regression on the base score change their sign by whole
 clusters at random, are made free of the base score again, and are put back (the wild cluster bootstrap with the null
 hypothesis imposed: Cameron, Gelbach and Miller 2008; Freedman and Lane 1983 for permutations). So the baseline
 correlation, the base scores, all means, and how the means hang together with the base score and with each other are

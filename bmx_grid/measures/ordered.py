@@ -223,7 +223,7 @@ def _grid(kendall: bool, means: Floats, base: Floats, dense: Ints, middle: Ints,
 
 
 def weighted_kendall(x: Floats, human: Floats, weights: Floats) -> Floats:
-    """float64[R] tau-b of float64[M] scores, each pair repeated as often as float64[R, M] weights say; NaN if constant.
+    """float64[R] tau-b of float64[M] scores, each pair repeated by float64[R, M] weights; NaN if constant.
 
     Whole weights are counted exactly.
     """

@@ -170,7 +170,7 @@ def _walk(sides: Sequence[MaskedSide], orders: int) -> tuple[Indices, Indices]:
     side_of_text = np.repeat(np.arange(len(sides)), n_texts)
     ends = np.cumsum([side.visible.shape[1] for side in sides])
     shown = np.concatenate([side.visible.ravel() for side in sides])
-    # the nodes of a side once for each of its texts; the visible ones are kept
+    # the nodes of a side are repeated for its texts; the visible ones are kept
     nodes_of_side = np.split(trie.tokens, ends[:-1])
     walk = np.concatenate(list(map(np.tile, nodes_of_side, n_texts)))
     walk = walk[shown]

@@ -27,7 +27,7 @@ Cost = Literal["light", "model"]
 class Metric(Component):
     """A sentence-level metric: a function of the texts of an item that it reads.
 
-    An item's score is the same alone, in any batch and in any order, of a model in float32 to about 1e-6 (the contract
+    An item's score is the same in any batch and in any order, of a model in float32 to about 1e-6 (the contract
     tests hold every option to this). Subclasses stay cheap to build and to pickle: models load on the first call of
     `score`. Attributes of a class:
 
@@ -77,7 +77,7 @@ class Metric(Component):
 
     @property
     def is_held_by_tests(self) -> bool:
-        """Whether tests of this package hold its code to scores that are the same alone and in any batch."""
+        """Whether tests of this package hold its code to scores that are the same in any batch."""
         return type(self).__module__.startswith("bmx_grid.")
 
     @property
@@ -109,7 +109,7 @@ class Metric(Component):
         return None
 
     def of_languages(self, language_pair: str) -> Metric:
-        """This metric for texts of a language pair, without a set; itself, the default, where it needs none.
+        """This metric for texts of a language pair, without a set; itself, the default, if it needs none.
 
         Raises ConfigError for languages that it does not know.
         """

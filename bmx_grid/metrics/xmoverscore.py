@@ -31,7 +31,7 @@ def normalised_likelihood(loaded: LoadedModel, texts: Sequence[str], batch_token
     """float64[n] in [0, 1]: exp(l)^(1/n), where l is the mean log-probability of all n tokens but the first.
 
     That is one over the perplexity, drawn to 1 by the length, as the authors of BMX add it to XMoverScore (the
-    original XMoverScore adds l itself). A text of less than two tokens scores 0, as in it.
+    original XMoverScore adds l itself). A text of less than two tokens scores 0, as in their code.
     """
     ids = tokenize(loaded, texts, None, specials=False)
     lengths = lengths_of(ids)

@@ -136,7 +136,7 @@ def on_device(loaded: LoadedModel, values: NDArray[Any]) -> Any:
 
 @contextmanager
 def products(loaded: LoadedModel) -> Iterator[None]:
-    """In this block products of matrices are as exact as the model's `tf32` says; after it, as before."""
+    """In this block products of matrices have the precision of the model's `tf32`; afterwards the former one."""
     import torch
 
     settings = torch.backends.cuda.matmul

@@ -1,4 +1,4 @@
-"""The languages that pretrained models were trained on, as their model cards say, and how large models are."""
+"""The languages that pretrained models were trained on, by their model cards, and the sizes of models."""
 
 from __future__ import annotations
 
