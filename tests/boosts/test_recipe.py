@@ -120,7 +120,7 @@ def test_a_recipe_names_no_other_recipe_and_not_itself(written, good, tmp_path):
         pytest.param(b"[" * 100_000, "recipe", id="deep"),
         pytest.param(("constants", "base_sd", 3.5), "the signature does not fit the content", id="an edited constant"),
         pytest.param(("signature", ""), "the signature does not fit", id="no signature"),
-        pytest.param(("version", 4), "its version is 4", id="newer"),
+        pytest.param(("version", 4), "version 3, got version 4", id="newer"),
         pytest.param(("constants", {"w": 1}), "constants: unknown key 'w'", id="constants of another boost"),
         pytest.param(("constants", "base_sd", "big"), "constants.base_sd: expected a number", id="a text"),
         pytest.param(("metric", []), "recipe.metric: expected keys below it", id="no identity"),
