@@ -138,7 +138,7 @@ class Slot:
         if places.null_count:
             raise StoreError(
                 f"{self.parts} lacks {places.null_count} of {len(keys)} explanations; run the command again, with a "
-                "cache_dir that all machines share where workers run on several."
+                "cache_dir that all machines share if workers run on several."
             )
         rows = rows.take(places)
         # a copy, since what Arrow holds is read-only

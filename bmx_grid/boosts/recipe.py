@@ -289,7 +289,7 @@ def find_recipe(name_or_path: str | Path) -> Recipe:
     names = embedded()
     if name_or_path not in names:
         raise DataMissingError(
-            f"{unknown('recipe', name_or_path, names)} Name a recipe of this list, or a file with its suffix .json."
+            f"{unknown('recipe', name_or_path, names)} Name a known recipe, or a file with its suffix .json."
         )
     return read_recipe(FOLDER / f"{name_or_path}.json")
 

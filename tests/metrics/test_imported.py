@@ -103,7 +103,7 @@ def test_two_files_that_fit_are_named(files):
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        pytest.param({"file": "a", "files": {"x": "b"}}, "both file and files", id="file-and-files"),
+        pytest.param({"file": "a", "files": {"x": "b"}}, "file and files are both set", id="file-and-files"),
         pytest.param({"file": "a", "columns": {"scores": "b"}}, "unknown role 'scores'", id="unknown-role"),
         pytest.param({"file": "a", "language_pairs": ("en-de", "en-cs")}, "names 2 pairs", id="two-pairs"),
         pytest.param({"file": "{lp}/x.txt"}, "unknown placeholder 'lp'", id="unknown-placeholder"),
