@@ -246,7 +246,7 @@ def read_recipe(path: Path) -> Recipe:
     version = raw.get("version") if isinstance(raw, dict) else None
     if version != RECIPE_VERSION:
         raise DataError(
-            f"{path} must be a recipe of version {RECIPE_VERSION}, got version {version!r:.60}. "
+            f"{path} is not a recipe of version {RECIPE_VERSION}, got version {version!r:.60}. "
             "Run the sweep again: it writes its recipes anew."
         )
     boost = raw.get("boost")
