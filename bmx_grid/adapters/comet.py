@@ -1,10 +1,10 @@
 """Score with a COMET model: `ENVIRONMENT/bin/python comet.py --model Unbabel/wmt22-comet-da`.
 
-For `metric=[command]`, in an environment of its own: `pip install unbabel-comet 'setuptools<81'`. This file needs
-nothing else: it may be copied.
+For `metric=[command]`, in an environment of its own: `pip install unbabel-comet 'setuptools<81'`. This file
+needs no other file: it may be copied.
 
-It writes a line that says what it is. Then it reads one JSON object per line with source, hypothesis and, for models
-that compare with one, references; after each empty line it writes a score per line. It ends with its input.
+It writes a line with its name and version. Then it reads one JSON object per line with source, hypothesis and,
+if the model needs them, references; after each empty line it writes a score per line. It ends with its input.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import os
 import sys
 from typing import Any, TextIO
 
-# Python looks for modules in the folder of the file that it runs first: there, `comet` is this file.
+# Python looks for modules in the folder of the file that it runs first, in which `comet` is this file.
 sys.path[:] = [folder for folder in sys.path if folder != os.path.dirname(os.path.abspath(__file__))]
 
 

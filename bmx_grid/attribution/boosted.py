@@ -40,7 +40,7 @@ def count_within(metric: Metric, explainer: Explainer | None, item: Item, max_te
     if count > max_texts:
         raise ExplainError(
             f"{counted(count, 'text')} would be scored for this segment, above max_texts = {max_texts:,}: choose an "
-            "explainer or settings that ask for fewer texts, or raise max_texts of the boosted metric."
+            "explainer or settings that need fewer texts, or raise max_texts of the boosted metric."
         )
     return count
 
@@ -63,10 +63,10 @@ LOWER = "lower scores are better, and boosts are made for metrics whose higher s
 class BoostedMetric(Metric):
     """s1 = w * s0 + (1 - w) * M_p(attributions of s0), the score after one iteration of BMX.
 
-    Explained in turn, by a sweep or by a BoostedMetric around it, it gives the iterations that follow; each may have
-    its own explainer, p and w. It reads what its metric reads.
+    Explained in turn, by a sweep or by a BoostedMetric around it, it gives the iterations that follow; every iteration
+    may have its own explainer, p and w. It reads what its metric reads.
     aggregation, side: the mean, and whose words it takes, as in a grid.
-    seed: of the explainer's draws; not part of the identity where nothing is random.
+    seed: of the explainer's draws; not part of the identity if nothing is random.
     max_texts: the most texts for one segment, all iterations together, those of a sweep's explainer included.
 
     An item without a word on the aggregated side has no attributions, and keeps the score s0 of the metric.
@@ -172,7 +172,6 @@ class BoostedMetric(Metric):
 
 
 def _refuse(broken: Flags, metric: Metric, explanations: Sequence[Explanation]) -> None:
-    """Raise BmxError naming the first item that is broken."""
     if broken.any():
         first = int(np.argmax(broken))
         raise BmxError(
@@ -184,13 +183,13 @@ def _refuse(broken: Flags, metric: Metric, explanations: Sequence[Explanation]) 
 def boosted_by(
     boost: Boost, fitted: Fitted, metric: Metric, explanations: Sequence[Explanation]
 ) -> tuple[Floats, NDArray[np.intp]]:
-    """float64[n] boosted scores of n explained items, and the rows of those that keep the score of the metric.
+    """float64[n] boosted scores of n explained items, and the rows of items that keep the metric's score.
 
-    These have no word on a side that the boost reads. fitted: the constants of the boost. Each score depends on its own
-    item alone: bit for bit given what the metric scored, which a neural one does in float32, equal in other batches to
-    about 1e-6.
-    Raises BmxError for an item whose score or attributions are not finite, DataError for one whose attributions the
-    boost cannot be made of.
+    Such items have no word on a side that the boost reads. fitted: the constants of the boost. Each score depends on
+    its own item only: bit for bit for equal metric scores. A neural metric scores in float32, equal in other batches
+    to about 1e-6.
+    Raises BmxError for an item whose score or attributions are not finite, DataError for attributions that the boost
+    cannot use.
     """
     stored = as_arrays(explanations)
     base = stored.base_scores
@@ -203,7 +202,7 @@ def boosted_by(
     broken |= has_truth & ~defined_rows(truth)
     broken |= has_hypothesis & ~defined_rows(hypothesis)
     scores = np.empty(len(base))
-    # A block at a time: the paper's boost has 600 features, of which one is used.
+    # A block at a time: the paper's boost has 600 features and uses one.
     for first in range(0, len(base), BLOCK_ITEMS):
         block = slice(first, first + BLOCK_ITEMS)
         try:
@@ -211,7 +210,7 @@ def boosted_by(
         except DataError as error:
             raise _with_segment(error, first) from error
     undefined = ~np.isfinite(scores)
-    # only where a side has no words may a boost be undefined
+    # only a side without words may leave a boost undefined
     broken |= undefined & has_truth & has_hypothesis
     _refuse(broken, metric, explanations)
     scores[undefined] = base[undefined]

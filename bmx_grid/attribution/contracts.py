@@ -1,4 +1,4 @@
-"""What metrics and explainers promise, checked where it is used: a broken promise is a ComponentError that names it.
+"""Promises of metrics and explainers, checked at their use: a broken one is a ComponentError that names it.
 
 A text in a language that a metric does not know breaks no promise: it is a warning, before anything is scored.
 """
@@ -30,11 +30,11 @@ CODE = re.compile("[a-z]{2}")  # of ISO 639-1: other names of languages are not 
 LANGUAGE_PAIR = re.compile(r"[^\s-]+-[^\s-]+")
 MOST_PAIRS = 8
 LANGUAGE_NAMES = {"en": "English"}
-INDEPENDENT = "A score must be the same alone and in any batch: it may depend on the texts of its own segment only."
+INDEPENDENT = "A score must not depend on its batch: compute it from the texts of its own segment only."
 
 
 def check_metric(metric: Metric) -> None:
-    """Raise ComponentError where what a metric says of itself is not of the kind that `Metric` asks for."""
+    """Raise ComponentError if an attribute of a metric is not of the type that `Metric` requires."""
     _check_identity(metric, "higher_is_better", "reads_all_references", "may_be_undefined")
     reads = metric.reads
     is_ordered = isinstance(reads, tuple) and reads == tuple(role for role in ROLES if role in reads)
@@ -51,7 +51,7 @@ def check_metric(metric: Metric) -> None:
 
 
 def check_explainer(explainer: Explainer) -> None:
-    """Raise ComponentError where what an explainer says of itself is not of the kind that `Explainer` asks for."""
+    """Raise ComponentError if an attribute of an explainer is not of the type that `Explainer` requires."""
     _check_identity(explainer, "stochastic", "writes_texts")
     _check(explainer, "of_metric", "a name or None", is_right=isinstance(explainer.of_metric, str | None))
 
@@ -144,7 +144,7 @@ def attributions_of(explainer: Explainer, request: Request, scores: Floats) -> F
     label = f"attributions of the words of the {request.role}, for {described(request.item)}"
     attributions = real_numbers(explainer, label, explainer.attribute(request.plan, scores), n_words)
     n_undefined = np.isnan(attributions).sum()
-    # NaN is an answer where a score itself is not finite
+    # NaN is an answer if a score itself is not finite
     if n_undefined and np.isfinite(scores).all():
         raise ComponentError(
             f"{explainer.signature}: {label}: expected {n_words:,} real numbers, got {n_undefined:,} NaN."
@@ -172,7 +172,7 @@ def explained(
 def checked_scores(metric: Metric, scores: object, items: Sequence[Item]) -> Floats:
     """`scores` as float64[n], one per item.
 
-    Raises ComponentError for another number of them, and for a NaN of a metric that promises none.
+    Raises ComponentError for another number of scores, and for a NaN of a metric that promises none.
     """
     checked = real_numbers(metric, "scores", scores, len(items))
     lacking = np.flatnonzero(np.isnan(checked))
@@ -212,7 +212,7 @@ def combined(metric: Metric, sums: Floats) -> Floats:
 
 
 def whole_number(component: Metric | Explainer, count: object) -> int:
-    """A number of texts. Raises ComponentError for what is none."""
+    """A number of texts. Raises ComponentError for another type or a negative number."""
     if not isinstance(count, numbers.Integral) or count < 0:
         raise ComponentError(
             f"{component.signature}: count_texts: expected a whole number of texts, got {shown(count)}."
@@ -221,7 +221,7 @@ def whole_number(component: Metric | Explainer, count: object) -> int:
 
 
 def real_numbers(component: Metric | Explainer, label: str, values: object, *shape: int | None) -> Floats:
-    """`values` as float64 of this shape; None stands for any length.
+    """`values` as float64 of this shape; None allows any length.
 
     Raises ComponentError, which calls them by their label, for another shape and for values that float64 would change:
     complex, masked, text, None.
@@ -288,7 +288,7 @@ def warn_of_languages(read: Iterable[tuple[str, Metric, str]]) -> None:
             pairs.setdefault(name, {})[language_pair] = None
             for role in metric.reads:
                 known.setdefault(name, set()).update(metric.known_languages(role) or ())
-    names: dict[tuple[str, str], list[str]] = {}  # by what is said of them
+    names: dict[tuple[str, str], list[str]] = {}  # metrics by the end of their sentence
     for name, language_pairs in pairs.items():
         languages = ", ".join(LANGUAGE_NAMES.get(code, code) for code in sorted(known[name]))
         shown_pairs = ", ".join(language_pairs)
@@ -298,7 +298,7 @@ def warn_of_languages(read: Iterable[tuple[str, Metric, str]]) -> None:
     for (languages, shown_pairs), metrics in names.items():
         know = "knows" if len(metrics) == 1 else "know"
         warnings.warn(
-            f"{', '.join(metrics)} {know} {languages} only. Texts of {shown_pairs} are in other languages, of which "
-            "these scores say little. Choose a multilingual metric, such as e5_sbert or e5_xbertscore.",
+            f"{', '.join(metrics)} {know} {languages} only. Texts of {shown_pairs} are in other languages, so that "
+            "their scores mean little. Choose a multilingual metric, such as e5_sbert or e5_xbertscore.",
             stacklevel=2,
         )

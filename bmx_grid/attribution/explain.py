@@ -34,7 +34,7 @@ NOT_ASKED = "the metric has no weights that this explainer could shuffle"
 
 
 def asked_of(explainer: Explainer, metric: Metric) -> Metric | None:
-    """The metric that an explainer asks: the explained one, or that with shuffled weights; None if it has none."""
+    """The metric that an explainer calls: the explained one, or that with shuffled weights; None without a model."""
     seed = explainer.shuffles_with
     return metric if seed is None else metric.with_shuffled_weights(seed)
 
@@ -78,7 +78,7 @@ def score_items(metric: Metric, items: Sequence[Item]) -> Floats:
 
 
 def score_requests(metric: Metric, requests: Sequence[Request]) -> list[Floats]:
-    """float64[K] scores for each request, by the metric's `score_masked` where it has one.
+    """float64[K] scores for each request, by the metric's `score_masked` if it has one.
 
     Short cuts for masks know words between single spaces only: with other gaps all texts are written out.
     """
@@ -148,9 +148,9 @@ class Explanation:
 def explanation_identity(
     metric: Metric, explainer: Explainer | None, seed: int, words: PairWords = WHITESPACE
 ) -> dict[str, object]:
-    """All that an explanation depends on besides the texts; the seed only where something is random.
+    """Everything that an explanation depends on besides the texts; the seed only if something is random.
 
-    The segmentation is named where there is an explainer and it is not the paper's.
+    The segmentation is named with an explainer and if it is not the paper's.
     """
     identity: dict[str, object] = {
         "metric": metric.fingerprint(),
@@ -159,7 +159,7 @@ def explanation_identity(
     }
     if explainer is not None:
         segmentation = words.fingerprint()
-        # left out where it is the paper's, so that what was cached before there were others is found again
+        # left out if it is the paper's, so that results cached before others existed are found again
         if segmentation is not None:
             identity["words"] = segmentation
     return identity
@@ -200,8 +200,8 @@ def explain_items(
 ) -> list[Explanation]:
     """Explain items: plan every text that the metric reads, score all texts together, attribute.
 
-    An item's explanation is the same alone, in any order and in any batch, as far as the metric's scores are (those of
-    float32: to about 1e-6). Without an explainer there is only the base score.
+    An item's explanation is the same in any order and in any batch, as far as the metric's scores are (those of
+    float32: to about 1e-6). Without an explainer it has the base score only.
     skip_refused: an item that the explainer refuses gets its base score and NaN attributions instead of an error.
     words: how texts are segmented.
     Raises UnavailableError (metric, segmentation), ExplainError (explainer), and ComponentError for scores and
@@ -225,7 +225,6 @@ def explain_items(
 
 
 def _unexplained(metric: Metric, items: Sequence[Item]) -> list[Explanation]:
-    """The items with their base scores alone."""
     statistics: Sequence[Floats | None] = [None] * len(items)
     if metric.has_statistics:
         rows = statistics_of(metric, items)
@@ -294,7 +293,7 @@ def _explained_by_scores(
 def _requests(
     explainer: Explainer, items: Sequence[Item], refused: set[int], seed: int, words: PairWords
 ) -> tuple[list[int], list[Request]]:
-    """What is to be scored for each text with words, of items that are not refused, and the rows of these."""
+    """The requests for each text with words, of items that are not refused, and the items' rows."""
     # Of another backend or side it is the same explainer to the draws, so that results can be compared.
     identity = canonical_json(explainer.draws_as.fingerprint())
     rows: list[int] = []
@@ -315,7 +314,6 @@ def _requests(
 
 
 def _unperturbed(item: Item) -> Request:
-    """The request for the item as it is."""
     # With every word kept, whichever text it is of, the request is the item itself.
     role: Role = next(reversed(item.texts()))
     words = split_words(item.text(role))
@@ -324,7 +322,7 @@ def _unperturbed(item: Item) -> Request:
 
 
 def _refused(metric: Metric, explainer: Explainer, items: Sequence[Item], words: PairWords) -> set[int]:
-    """Rows of the items that the explainer cannot explain, or of which the metric refuses so many texts."""
+    """Rows of the items that the explainer cannot explain, or whose many texts the metric refuses."""
     rows = set()
     for row, item in enumerate(items):
         try:
@@ -344,7 +342,7 @@ def count_texts(
 ) -> int:
     """The most texts for explaining `copies` versions of an item: each version, and the plans of its texts.
 
-    sizes: the number of words of each text, where it is known (`word_counts`).
+    sizes: the number of words of each text, if known (`word_counts`).
     Raises ExplainError when the explainer cannot explain the item or the metric refuses that many texts.
     """
     if explainer is not None:

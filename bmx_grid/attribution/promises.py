@@ -1,7 +1,7 @@
-"""What every metric and explainer promises, tried on short texts: by `bmx-grid check` and the tests.
+"""Promises of every metric and explainer, checked on short texts by `bmx-grid check` and the tests.
 
 A promise takes the part, and raises ComponentError if the part breaks it. It returns why the part does not make it; ""
-if it is kept. Its docstring says what is promised.
+if it is kept. Its docstring is the promise.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ WORDS = {
     "the mask as a word": ("UNKWORDZ", "x", "[MASK]"),
     "forty words": tuple(f"w{number}" for number in range(40)),
 }
-ALONE_TOLERANCE = 1e-5  # of float32, in which models compute a text alone otherwise than beside longer ones
+ALONE_TOLERANCE = 1e-5  # of float32, in which models round a text by itself otherwise than with longer ones
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def short_segments() -> SegmentSet:
 
 
 def says_what_it_is(metric: Metric) -> str:
-    """It says what it reads, costs and is called, in the kinds that `Metric` asks for."""
+    """Its name, the roles that it reads and its costs have the types that `Metric` requires."""
     check_metric(metric)
     return ""
 
@@ -121,7 +121,7 @@ def scores_every_segment(metric: Metric) -> str:
 
 
 def scores_alike_in_any_batch(metric: Metric) -> str:
-    """A segment scores the same alone, in any batch and in any order."""
+    """A segment scores the same by itself, in any batch and in any order."""
     items = short_items(metric.reads)
     together = checked_scores(metric, metric.score(items), items)
     backwards = checked_scores(metric, metric.score(items[::-1]), items)[::-1]
@@ -187,7 +187,7 @@ def can_be_sent(part: Component) -> str:
     """Another process can be sent it, with the same fingerprint."""
     try:
         sent = pickle.loads(pickle.dumps(part))
-    # Whatever cannot be pickled says so in its own way.
+    # Objects that cannot be pickled raise errors of many types.
     except Exception as error:
         raise ComponentError(
             f"{type(part).__name__}: cannot be sent to another process: {exception_line(error)}. Write it so that "
@@ -198,7 +198,7 @@ def can_be_sent(part: Component) -> str:
 
 
 def says_what_it_is_of_explainers(explainer: Explainer) -> str:
-    """It says what it is called and whether it draws, in the kinds that `Explainer` asks for."""
+    """Its name and whether it draws have the types that `Explainer` requires."""
     check_explainer(explainer)
     return ""
 
@@ -214,7 +214,7 @@ def explains_every_word(explainer: Explainer) -> str:
 
 
 def plans_what_it_announced(explainer: Explainer) -> str:
-    """It plans as many texts as `count_texts` says; with a model, no more."""
+    """It plans as many texts as `count_texts` returns; with a model, no more."""
     for words in WORDS.values():
         plan = plan_of(explainer, words, _generator())
         announced = explainer.count_texts(len(words))
@@ -241,7 +241,7 @@ def draws_as_it_says(explainer: Explainer) -> str:
 
 
 def explains_alike_in_any_batch(explainer: Explainer) -> str:
-    """A segment is explained alike alone, together with others and in any order."""
+    """A segment is explained alike by itself, together with others and in any order."""
     pairs = [("a b c", "d e f g"), ("h", "i j k l m n o p q r"), ("a b c", "x"), ("", "y z"), ("z", "")]
     items = short_items(TextHash.reads, pairs)
     together = explain_items(TextHash(), explainer, items, seed=3)
@@ -251,12 +251,12 @@ def explains_alike_in_any_batch(explainer: Explainer) -> str:
         for explanation in (together[row], backwards[row]):
             for role, values in alone.attributions.items():
                 is_same = explanation.attributions[role].tobytes() == values.tobytes()
-                _require(is_same, explainer, f"other attributions alone than in a batch, for {described(item)}")
+                _require(is_same, explainer, f"the batch changes the attributions of {described(item)}")
     return ""
 
 
 def explains_one_side_alone(explainer: Explainer) -> str:
-    """One side alone has the attributions that it has beside the other."""
+    """A side explained without the other has the same attributions as with it."""
     item = Item(source="ein kleines Haus", hypothesis="a small house")
     one_side = replace(explainer, sides="hypothesis")
     both = explain_items(TextHash(), explainer.on_both_sides, [item], seed=1)[0].attributions
@@ -275,7 +275,6 @@ def _generator(seed: int = 0) -> np.random.Generator:
 
 
 def _attributions(explainer: Explainer, words: tuple[str, ...], seed: int = 0) -> Floats:
-    """The attributions of a hypothesis with these words."""
     plan = plan_of(explainer, words, _generator(seed))
     request = Request(plan, "hypothesis", Item(source="source", hypothesis=" ".join(words)))
     scores = score_requests(TextHash(), [request])[0]
@@ -283,7 +282,6 @@ def _attributions(explainer: Explainer, words: tuple[str, ...], seed: int = 0) -
 
 
 def _require(is_kept: bool, part: Component, fault: str) -> None:
-    """Raise ComponentError with the fault unless the promise is kept."""
     if not is_kept:
         name = part.signature if isinstance(part, Metric | Explainer) else type(part).__name__
         raise ComponentError(f"{name}: {fault}.")

@@ -82,7 +82,7 @@ class Scored:
         return segments.merge(of_words.astype(types), on="row")
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the first segments with their scores and coloured words."""
+        """HTML for a notebook: the first segments with their scores and coloured words."""
         segments = []
         for row, (score, base) in enumerate(itertools.islice(zip(self.scores, self.base, strict=True), MOST_SHOWN)):
             baseline = "" if score == base else f", baseline {base:.4f}"

@@ -392,11 +392,11 @@ class Scorer:
         by_item: dict[Item, Explanation] = {}
         at_once = texts_at_once(self.metric, TEXTS_AT_ONCE)
         with component_errors():
-            # Parts bound what is in memory; equal items are one.
+            # Parts bound the memory; equal items are one.
             for part, n_texts in in_parts(sizes.items(), at_once):
                 explained = explain_items(self.metric, self.explainer, part, self.seed)
                 by_item |= zip(part, explained, strict=True)
-                # a boost says itself which item has no finite score
+                # a boost names the item without a finite score itself
                 are_finite = all(math.isfinite(explanation.base_score) for explanation in explained)
                 if self.boost is None and not are_finite:
                     raise BmxError(f"{self.metric.signature}: a score is not finite.")
@@ -441,7 +441,7 @@ def make_scorer(
     that need to know it.
 
     Raises ConfigError for names, keys and values that cannot be used, or that are not those of the recipe;
-    UnavailableError for a metric or an explainer that is unavailable here.
+    UnavailableError for a metric or an explainer that is unavailable.
     """
     by_point = p is not None or w is not None
     if isinstance(metric, str):
@@ -488,13 +488,13 @@ def make_scorer(
 
 
 def _metric_and_explainer(metric: Option, explainer: Option, recipe: Recipe | None) -> dict[str, Any]:
-    """The options as they are named; where they are not, those of the recipe, or the default explainer."""
+    """The named options; by default those of the recipe, or the default explainer."""
     node: dict[str, Any] = {"metric": metric, "explainer": explainer}
     if recipe is None:
         if explainer is ...:
             node["explainer"] = DEFAULT_EXPLAINER
         return node
-    # What is named takes the place of the recipe's, which it must be: `make_scorer` compares them.
+    # Named options replace the recipe's and must be equal to them: `make_scorer` compares them.
     if metric is None or metric is ...:
         node["metric"] = recipe.metric.node("metric")
     if explainer is ...:
@@ -505,26 +505,23 @@ def _metric_and_explainer(metric: Option, explainer: Option, recipe: Recipe | No
 def _check_arguments(
     metric: Option, explainer: Option, settings: Mapping[str, Any], recipe: Recipe | None, *, by_point: bool
 ) -> None:
-    """Raise ConfigError for arguments that do not go together."""
     if recipe is None and metric is None:
-        raise ConfigError("no metric is named: name one, or a recipe.")
+        raise ConfigError("metric is required. Set metric=NAME, or recipe=NAME.")
     if recipe is not None and explainer is None:
         name = recipe.explainer.name
         raise ConfigError(f"the recipe {recipe.name} needs its explainer, {name}: do not set the explainer to none.")
     if recipe is not None and by_point:
-        raise ConfigError(
-            f"p and w are a boost of their own, and so is the recipe {recipe.name}: leave out one of them."
-        )
+        raise ConfigError(f"recipe '{recipe.name}' cannot be combined with p and w. Remove the recipe, or p and w.")
     if recipe is not None and recipe.of_files:
         raise ConfigError(
-            f"the recipe {recipe.name} is for scores or explanations made elsewhere, and new texts have none: judge it "
+            f"the recipe {recipe.name} is for scores or explanations from files, which new texts lack: judge it "
             "in a sweep, with boost=[recipe]."
         )
     if by_point and explainer is None:
-        raise ConfigError("p and w belong to an explainer, and there is none: name one, or leave them out.")
+        raise ConfigError("p and w require an explainer. Set explainer, or remove p and w.")
     for key in settings:
         if key.partition(".")[0] in OF_THE_MEAN and not by_point:
-            raise ConfigError(f"'{key}' belongs to a boost by p and w, which there is not: give both, or leave it out.")
+            raise ConfigError(f"'{key}' requires p and w. Set both, or remove '{key}'.")
 
 
 def _name_of(option: Option, default: str) -> str:
@@ -561,6 +558,6 @@ def _set(node: dict[str, Any], key: str, value: Any, seed: int) -> None:
         if not isinstance(below, Mapping):
             known = [name for name, part in node.items() if name in OPTION_PARTS or isinstance(part, Mapping)]
             raise ConfigError(f"{key}: {unknown('part', parent, known)}")
-        # A copy: what an option holds stays as it is.
+        # A copy: the option's own values must not change.
         node[parent] = node = dict(below)
     node[last] = value

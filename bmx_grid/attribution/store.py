@@ -1,10 +1,10 @@
 """The attribution store: explained items in Parquet, keyed by their content.
 
     cache_dir/attributions/<metric>-<explainer>-<hash of their identity>/
-        <data set>.<language pair>.parts/      finished chunks, and what was merged of them, a file each
+        <data set>.<language pair>.parts/      files of finished and of merged chunks
 
 A key is the content of an item, so files do not depend on the order of segments, on chunks or on workers, a subset
-finds its rows among those of the whole, and the whole goes on where a subset stopped. A file has row groups, so that no
+finds its rows among those of the whole, and the whole continues from a subset. A file has row groups, so that no
 more than one has to be in memory, each with a digest of its rows and settings; rows that do not agree with their digest
 count as missing, and are computed again.
 
@@ -13,7 +13,7 @@ keys of its rows, so that who writes the same rows writes the same file, and it 
 all of its rows has been written: whatever processes do meanwhile, no row is lost.
 
 For each role that the metric reads, a file has one column of texts and one of attributions; for a metric that has
-statistics of its own, one column of these. Columns are made and read by way of buffers: `pyarrow.array`, `to_numpy` and
+statistics of its own, a column of them. Columns are made and read by way of buffers: `pyarrow.array`, `to_numpy` and
 `read_table` import pandas, which takes a worker a third of its start.
 """
 
@@ -120,14 +120,14 @@ class Slot:
     def load(self, keys: Sequence[str]) -> AttributionSet:
         """The explanations of `keys`, in that order (a key may repeat).
 
-        Raises StoreError when one is missing; ask `missing` and `merge` first.
+        Raises StoreError when one is missing; call `missing` and `merge` first.
         """
         import pyarrow as pa
         import pyarrow.compute as pc
 
         wanted = _arrow_texts(keys)
         texts = list(self.reads)
-        # A table without rows comes first: where no file has any, there are columns all the same.
+        # A table without rows is first: without any file the columns still exist.
         tables = [self._table([]).drop_columns(texts)]
         for table in self._tables():
             is_wanted = pc.is_in(table.column("key"), value_set=wanted)
@@ -138,7 +138,7 @@ class Slot:
         if places.null_count:
             raise StoreError(
                 f"{self.parts} lacks {places.null_count} of {len(keys)} explanations; run the command again, with a "
-                "cache_dir that all machines share where workers run on several."
+                "cache_dir that all machines share if workers run on several."
             )
         rows = rows.take(places)
         # a copy, since what Arrow holds is read-only
@@ -146,17 +146,17 @@ class Slot:
         by_role = {role: _ragged_column(rows, f"{role}_attributions") for role in self.explained}
         statistics = None
         if STATISTICS_COLUMN in rows.column_names:
-            # every item has as many of them
+            # every item has equally many
             statistics = _ragged_column(rows, STATISTICS_COLUMN).values.reshape(len(keys), -1)
         return AttributionSet(base, by_role, statistics)
 
     def _chunk(self, keys: Sequence[str]) -> Place:
-        """The chunk of these keys, which are sorted."""
+        """The chunk of the sorted `keys`."""
         name = digest(list(keys))[:24]
         return self.parts / f"{name}.parquet"
 
     def _tables(self) -> Iterator[Any]:
-        """All rows that are kept, in tables; some may be there twice."""
+        """All rows that are kept, in tables; some may occur twice."""
         seen: set[Place] = set()
         for _ in range(LISTINGS):
             gone = 0
@@ -174,7 +174,6 @@ class Slot:
         raise StoreError(f"{self.parts}: its files change faster than they are read; run the command again.")
 
     def _table(self, rows: Sequence[Explanation]) -> Any:
-        """The table of explanations, in their order."""
         import pyarrow as pa
 
         columns: dict[str, Any] = {
@@ -193,7 +192,7 @@ class Slot:
     def _read(self, path: Place) -> Iterator[Any]:
         """The tables of a file, one per row group; damaged ones are left out with a warning.
 
-        Raises FileNotFoundError when there is none, and StoreError, leaving the file as it is, when another version
+        Raises FileNotFoundError for a missing file, and StoreError, leaving the file unchanged, when another version
         wrote it, or when it cannot be opened at all.
         """
         import pyarrow as pa
@@ -249,7 +248,7 @@ def slot_of(
     """
     metric, explainer = names
     dataset, language_pair = where
-    # the digest tells apart settings of the same names
+    # the digest distinguishes settings of the same names
     folder = f"{metric}-{explainer}-{digest(identity)[:12]}"
     name = f"attributions/{folder}/{dataset}.{language_pair}.parts"
     # Merging removes files, which must not be those of another folder.
@@ -258,7 +257,6 @@ def slot_of(
 
 
 def _keys_of(tables: Sequence[Any]) -> list[str]:
-    """The keys of all explanations in these tables, sorted, each once."""
     keys: set[str] = set()
     for table in tables:
         keys.update(table.column("key").to_pylist())
@@ -317,22 +315,20 @@ def _content_digest(table: Any, identity: str) -> str:
 
 
 def _lists(table: Any) -> list[str]:
-    """The columns of lists of numbers."""
     return [name for name in table.column_names if name.endswith("_attributions") or name == STATISTICS_COLUMN]
 
 
 def _arrow_numbers(values: ArrayLike, kind: type[np.number]) -> Any:
-    """Numbers of this kind as an Arrow array."""
     import pyarrow as pa
 
     plain = np.ascontiguousarray(values, dtype=kind)
     arrow_type = pa.from_numpy_dtype(plain.dtype)
-    # the first buffer would say which values are null: none is
+    # the first buffer would mark null values: none is null
     return pa.Array.from_buffers(arrow_type, len(plain), [None, pa.py_buffer(plain)])
 
 
 def _arrow_texts(texts: Sequence[str]) -> Any:
-    """Texts as an Arrow array. Raises OverflowError for more than 2 GiB of them."""
+    """Texts as an Arrow array. Raises OverflowError for more than 2 GiB."""
     import pyarrow as pa
 
     encoded = [text.encode() for text in texts]
@@ -346,7 +342,6 @@ def _arrow_texts(texts: Sequence[str]) -> Any:
 
 
 def _arrow_lists(rows: Iterable[Floats]) -> Any:
-    """Rows of numbers as an Arrow array of lists."""
     import pyarrow as pa
 
     packed = Ragged.from_rows(rows)
@@ -362,7 +357,6 @@ def _numbers_of(table: Any, name: str) -> NDArray[Any]:
 
 
 def _ragged_column(table: Any, name: str) -> Ragged:
-    """A column of lists of numbers."""
     column = table.column(name).combine_chunks()
     values = np.from_dlpack(column.values)
     offsets = np.from_dlpack(column.offsets)

@@ -1,4 +1,4 @@
-"""Lists of texts -> items: what a scorer takes from Python."""
+"""Lists of texts -> items: the input of a scorer from Python."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def texts_by_position(reads: Sequence[Role], lists: Sequence[Texts], *, is_named
 def items_of(
     reads: Sequence[Role], texts_of_roles: Mapping[Role, Texts | None], *, all_references: bool = False
 ) -> list[Item]:
-    """The items of lists of texts by role. Raises DataError for what is missing, not read, odd or uneven.
+    """The items of lists of texts by role. Raises DataError for missing, unread, odd or uneven input.
 
     all_references: a segment may have a list of references in place of one.
     """

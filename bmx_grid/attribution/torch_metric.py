@@ -16,8 +16,8 @@ from bmx_grid.words.perturbation import Role
 class SystemScore(TorchMetric):
     """The score of a system from batches of its segments, for training loops: `update`, then `compute`.
 
-    It is made of summed statistics where the metric has them (BLEU, chrF, TER), else the mean of the segments. A batch
-    is scored when it comes, and the states are rows of sums, which processes gather.
+    It is made of summed statistics if the metric has them (BLEU, chrF, TER), else the mean of the segments. A batch is
+    scored on arrival, and the states are rows of sums, which processes gather.
     """
 
     is_differentiable = False
@@ -52,7 +52,7 @@ class SystemScore(TorchMetric):
         self.sums.append(row)
 
     def compute(self) -> torch.Tensor:
-        """float64 scalar; NaN where there was no segment."""
+        """float64 scalar; NaN without a segment."""
         if not len(self.sums):
             return torch.tensor(float("nan"), dtype=torch.float64, device=self.device)
         # torchmetrics has joined the rows that it gathered from other processes

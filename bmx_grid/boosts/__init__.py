@@ -1,1 +1,1 @@
-"""What is made of a segment's attributions, and how it is mixed with the metric's score."""
+"""Features of a segment's attributions, mixed with the metric's score."""

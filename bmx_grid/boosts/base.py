@@ -1,7 +1,7 @@
-"""What a boost is: features of a segment's attributions, and constants chosen on rated segments that mix them in.
+"""Boosts: features of a segment's attributions, and constants chosen on rated segments that mix them in.
 
-All that depends on texts or attributions is in `features`, computed once per setting. `fit` sees rows of it, so that
-hundreds of selections (folds, other language pairs, reassigned attributions) cost arithmetic only.
+Everything that depends on texts or attributions is in `features`, computed once per setting. `fit` sees rows of it, so
+that hundreds of selections (folds, other language pairs, reassigned attributions) cost arithmetic only.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from bmx_grid.measures.ordered import without_rounding
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Segments of one language pair that something is chosen on; all numbers finite.
+    """Segments of one language pair for choosing a boost; all numbers finite.
 
-    base: float64[n] what the boost is added to; features: float64[n, k]; human: float64[n]; clusters: int64[n] codes,
-    the same for a cluster in every part.
+    base: float64[n] the scores that the boost is added to; features: float64[n, k]; human: float64[n]; clusters:
+    int64[n] codes, the same for a cluster in every part.
     """
 
     base: Floats
@@ -37,12 +37,12 @@ class Part:
 
     @property
     def decides(self) -> bool:
-        """Whether a correlation with the human scores can be defined here; other parts have no say."""
+        """Whether a correlation with the human scores can be defined; other parts are ignored."""
         return len(self.human) >= FEWEST and bool(np.ptp(self.human) > 0)
 
     def taken(self, rows: Flags) -> Part:
         """The segments where bool[n] rows is true."""
-        # Features are large: no copy where all are taken.
+        # Features are large: no copy if all are taken.
         features = self.features if rows.all() else self.features[rows]
         return Part(self.base[rows], features, self.human[rows], self.clusters[rows])
 
@@ -56,17 +56,16 @@ class Fitted(ABC):
         """Whether "do not boost" was chosen: `scores` are then the base scores, bit for bit, whatever the features."""
 
     def scores(self, base: Floats, features: Floats) -> Floats:
-        """float64[N] from float64[N] base scores and float64[N, k] features; NaN where a feature that is used is NaN.
+        """float64[N] from float64[N] base scores and float64[N, k] features; NaN if a used feature is NaN.
 
-        Each score depends on its own base score and features alone: given these it is the same, bit for bit, in any
-        batch.
+        Each score depends on its own base score and features only: it is the same, bit for bit, in any batch.
         """
         if self.abstains:
             return base.copy()
         return self._boosted(base, features)
 
     def _boosted(self, base: Floats, features: Floats) -> Floats:
-        """The scores where there is a boost."""
+        """The scores with a boost."""
         raise NotImplementedError
 
     @abstractmethod
@@ -77,8 +76,8 @@ class Fitted(ABC):
 Constants = TypeVar("Constants", bound=Fitted)
 
 
-# What is best on some parts, which count the same however many segments they have; deterministic. "No boost" is among
-# the choices: without a gain in the mean correlation of the parts the result abstains.
+# The best choice on some parts, which count the same however many segments they have; deterministic. "No boost" is one
+# choice: without a gain in the mean correlation of the parts the result abstains.
 Fit = Callable[[Kind, Sequence[Part]], Fitted]
 
 
@@ -88,16 +87,16 @@ class Boost(Component, ABC):
 
     @abstractmethod
     def fit(self, kind: Kind, parts: Sequence[Part]) -> Fitted:
-        """What is best on these parts, as every `Fit`."""
+        """The best choice on these parts, as every `Fit`."""
 
     @property
     def fixed(self) -> Fitted | None:
-        """The constants of a boost of which nothing is chosen; None, the default, where `fit` chooses."""
+        """The constants of a boost without a choice; None, the default, if `fit` chooses."""
         return None
 
     @property
     def reads_ground_truth(self) -> bool:
-        """Whether its features need attributions of words beside those of the hypothesis."""
+        """Whether its features need attributions of words outside the hypothesis."""
         return True
 
     @abstractmethod
@@ -112,8 +111,8 @@ class Boost(Component, ABC):
     def features(self, truth: Ragged, hypothesis: Ragged) -> Floats:
         """float64[N, k] features of N segments, from their attributions of ground truth and hypothesis.
 
-        Rows are NaN where undefined: a side that is needed has no word, or an attribution is not finite.
-        Raises DataError where attributions are such that the boost cannot be made of them at all.
+        Rows are NaN if undefined: a needed side has no word, or an attribution is not finite.
+        Raises DataError if the boost cannot be computed from such attributions at all.
         """
 
     def apply(
@@ -127,12 +126,12 @@ class Boost(Component, ABC):
     ) -> Floats:
         """float64[N] boosted scores of N segments, from their base scores and attributions.
 
-        fitted: the chosen constants; None for a boost of which nothing is chosen. together: features that differ by
-        their rounding are equal, as in a grid; else each score depends on its own segment alone.
-        NaN where a feature that is used is NaN. Raises DataError as `features`.
+        fitted: the chosen constants; None for a boost without a choice. together: features that differ by
+        their rounding are equal, as in a grid; else each score depends on its own segment only.
+        NaN if a used feature is NaN. Raises DataError as `features`.
         """
         chosen = self.fixed if fitted is None else fitted
-        assert chosen is not None, "a boost of which something is chosen needs its constants"
+        assert chosen is not None, "a boost that makes a choice needs its constants"
         if chosen.abstains:
             return base.copy()
         features = self.features(truth, hypothesis)
@@ -151,7 +150,7 @@ class Boost(Component, ABC):
 def mean_gain(kind: Kind, parts: Sequence[Part], fitted: Fitted) -> float:
     """The mean gain in correlation over the base, of the parts that decide (`Part.decides`).
 
-    NaN where none decides, or where the gain of one is undefined.
+    NaN if none decides, or if a gain is undefined.
     """
     part_gains = []
     for part in parts:
@@ -170,7 +169,7 @@ def gains(kind: Kind, parts: Sequence[Part], fitted: Fitted) -> bool:
 
 
 def restore(kind: type[Constants], constants: Any, count: int) -> Constants:
-    """The chosen boost that has these constants, its lists with `count` values each.
+    """The chosen boost that has these constants, with `count` values in its lists.
 
     Raises ConfigError naming the key, the value and what is expected.
     """

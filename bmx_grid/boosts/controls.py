@@ -79,7 +79,7 @@ class _Averages:
     best: BestAverages
 
 
-KnownAverages = dict[str, Any]  # what was found before, by a digest of all that it rests on
+KnownAverages = dict[str, Any]  # earlier results, by a digest of everything they depend on
 
 
 def fit_average(
@@ -89,11 +89,11 @@ def fit_average(
     own: str = "",
     known: KnownAverages | None = None,
 ) -> Linear:
-    """The mean of the z scores of at most three of the metrics at hand, the best of all subsets.
+    """The mean of the z scores of at most three available metrics, the best of all subsets.
 
-    metrics: the names of the others; their scores are the features, higher is better. The metric of the base is one
-    of those to choose from, and need not be chosen; alone it is "no boost". Of equal subsets the first counts, smaller
-    ones before larger ones, in the order of the names with the own one first.
+    metrics: the names of the others; their scores are the features, higher is better. The metric of the base is
+    a candidate, too, and need not be chosen; without others it is "no boost". Of equal subsets the first counts,
+    smaller ones before larger ones, in the order of the names with the own one first.
     own: the name of the metric of the base. known: is read and filled, so that metrics which choose among each other
     on the same segments find the best averages once.
     """
@@ -113,7 +113,7 @@ def fit_average(
     baseline = np.mean([correlate(kind, part.base, part.human) for part in deciding])
     for places, correlations in zip(averages.best.members, averages.best.correlations, strict=True):
         numbers = np.sort(order[averages.varying[places]], axis=1)
-        # The metric of the base alone is "no boost".
+        # The metric of the base without others is "no boost".
         others = (numbers != 0).any(axis=1)
         if not others.any():
             continue

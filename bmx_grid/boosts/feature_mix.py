@@ -64,14 +64,14 @@ class FeatureMix(Boost):
     """A feature of the attributions, mixed in with one weight per side.
 
     feature: share_negative, the share of words without a positive attribution; mean; sum; spread, their standard
-    deviation; power_mean, with one p, of word scores that are positive as they are; severity, of error spans: the share
+    deviation; power_mean, with one p, of word scores that are positive unshifted; severity, of error spans: the share
     of `cap` that their summed weights leave, (cap - min(cap, sum)) / cap. side: whose words.
     mix: "z" standardises base and feature, with the weight lambda that least squares gives (the highest Pearson's r
-    where one language pair chooses), signed; with both sides one for each, since a word of the hypothesis that helps
-    nothing and a word of the reference that is not covered are different things. At most 10 in all.
+    if one language pair chooses), signed; with both sides one for each, since a useless word of the hypothesis and an
+    uncovered word of the reference are different things. At most 10 in all.
     "linear" is the paper's w * base + (1 - w) * feature, the best w; both sides are one row of words. "fixed" is the
-    same with the one w that is given: nothing is chosen. xCOMET's score is that of severity at w = .78 and a cap of 25
-    (Guerreiro et al. 2024, TACL 12; Unbabel/COMET, xcomet_metric.py).
+    same with the single w of the setting, without a choice. xCOMET's score is that of severity at w = .78 and a cap of
+    25 (Guerreiro et al. 2024, TACL 12; Unbabel/COMET, xcomet_metric.py).
     Raises ConfigError for an unknown name, a p without power_mean or the reverse, a cap without severity or not above
     0, several fixed weights, and weights outside [0, 1].
     """
@@ -100,13 +100,13 @@ class FeatureMix(Boost):
         if self.p is not None and not math.isfinite(self.p):
             raise ConfigError(f"p must be a finite number, got {self.p}.")
         if self.mix == "fixed":
-            AtPoint(self.w[0])  # refuses what is no share
+            AtPoint(self.w[0])  # refuses numbers outside [0, 1]
         else:
             # The grid checks and sorts its weights.
             object.__setattr__(self, "w", GridSpec((0.0,), self.w).w)
 
     def fingerprint(self) -> dict[str, Any]:
-        """The weights of the linear mix are none of the z mix, and the cap is one of severity only."""
+        """The z mix has no weights, and only severity has a cap: they are left out of other fingerprints."""
         fingerprint = super().fingerprint()
         if self.mix == "z":
             del fingerprint["w"]
@@ -130,13 +130,13 @@ class FeatureMix(Boost):
 
     @property
     def _sides(self) -> tuple[str, ...]:
-        # The other mixes have one weight: there, both sides are one row of words.
+        # The other mixes have one weight, so both sides are one row of words.
         if self.side == "both" and self.mix == "z":
             return ("ground_truth", "hypothesis")
         return (self.side,)
 
     def features(self, truth: Ragged, hypothesis: Ragged) -> Floats:
-        """float64[N, 1], or of two sides [N, 2], a row being NaN where one of them is undefined.
+        """float64[N, 1], or of two sides [N, 2], a row being NaN if a side is undefined.
 
         Raises DataError for a power mean of word scores that are not positive.
         """
@@ -297,6 +297,6 @@ def statistic(name: str, rows: Ragged) -> Floats:
 
 def _ascending(rows: Ragged) -> Ragged:
     owner = np.repeat(np.arange(len(rows)), rows.lengths)
-    # The last key of lexsort counts first: rows stay where they are.
+    # The last key of lexsort counts first: rows keep their places.
     order = np.lexsort((rows.values, owner))
     return Ragged(rows.values[order], rows.offsets)

@@ -71,10 +71,10 @@ class Learned(Boost):
     The base is free, but its weight is at least 0; the other columns have a standard deviation of 1 on the segments
     it is chosen on, and are penalised. penalties: to choose from, in units of the variance of the human scores, by
     the squared error on `folds` folds of whole clusters; equal ones decide for the larger. "No boost" is the largest
-    of all, so that a feature has to predict other clusters to be used. Language pairs are centred, have human scores
+    one, so that a feature has to predict other clusters to be used. Language pairs are centred, have human scores
     (for a rank correlation their average ranks) of variance 1, and count the same.
     Folds take turns in the order of the clusters' codes: nothing is drawn.
-    Raises ConfigError for fewer than two folds, and penalties that are none or not above 0.
+    Raises ConfigError for fewer than two folds, no penalty, or one that is not above 0.
     """
 
     penalties: tuple[float, ...] = identity(RIDGE_PENALTIES)
@@ -94,7 +94,7 @@ class Learned(Boost):
         return tuple(names)
 
     def features(self, truth: Ragged, hypothesis: Ragged) -> Floats:
-        """float64[N, 14]; a row is NaN where one of the two sides has no word or an attribution that is not finite."""
+        """float64[N, 14]; a row is NaN if a side has no word or an attribution that is not finite."""
         columns = [log_words(truth.lengths, hypothesis.lengths)]
         columns += [statistic(name, rows) for rows, name in itertools.product((truth, hypothesis), FEATURES)]
         features = np.column_stack(columns)
@@ -168,7 +168,7 @@ def _standard(kind: Kind, parts: Sequence[Part]) -> tuple[list[Floats], Floats, 
     exponents = size_exponent(np.concatenate(as_given))
     raw = [np.ldexp(rows, -exponents) for rows in as_given]
     centres = [rows.mean(axis=0) for rows in raw]
-    # The range tells whether a column varies: rounding can leave a constant one a variance above 0.
+    # The range shows whether a column varies: rounding can leave a constant one a variance above 0.
     varies = [np.ptp(rows, axis=0) > 0 for rows in raw]
     variances = []
     for rows, varying in zip(raw, varies, strict=True):
@@ -206,7 +206,7 @@ def _covariances(sums: Sequence[Floats]) -> Floats:
 
 
 def _chosen_penalty(spec: Learned, columns: Sequence[Floats], fold_of: Sequence[Ints], folds: int) -> float:
-    """The penalty with the lowest squared error on left-out folds; infinity, the base alone, where none beats that.
+    """The penalty with the lowest squared error on left-out folds; infinity (the base alone) if none beats that.
 
     columns: of each part, as `_standard` makes them. fold_of: the fold of each segment of each part.
     """
@@ -220,11 +220,11 @@ def _chosen_penalty(spec: Learned, columns: Sequence[Floats], fold_of: Sequence[
     # Sums of products add up, so that each fold's training data are those of all others.
     others = 1.0 - np.eye(folds)
     training = _covariances([np.tensordot(others, part_sums, axes=1) for part_sums in sums])
-    # By penalty, then by fold: the base alone, an infinite penalty, is last.
+    # By penalty, then by fold: the infinite penalty, the base without a boost, is last.
     penalty_of = np.repeat(spec.penalties, folds)
     training_of = np.tile(training, (len(spec.penalties), 1, 1))
     solved = np.concatenate([_solved(training_of, penalty_of), _base_alone(training)])
-    # With -1 for the human score, w' C w is the variance of what is left to explain.
+    # With -1 for the human score, w' C w is the variance of the residuals.
     weights = np.column_stack([solved, np.full(len(solved), -1.0)])
     ladder = [*spec.penalties, np.inf]
     left_out_of = np.tile(left_out, (len(ladder), 1, 1))

@@ -69,7 +69,7 @@ class PowerMeanGrid(Boost):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.shift == "none" and type(self.aggregation) is not PowerMean:
-            raise ConfigError("shift=none is there for the power mean only; choose shift=paper or that aggregation.")
+            raise ConfigError("shift=none requires the power mean. Set shift=paper, or choose that aggregation.")
         object.__setattr__(self, "w", self.spec.w)
 
     @cached_property
@@ -78,7 +78,7 @@ class PowerMeanGrid(Boost):
         return GridSpec(powers_of(self.p), self.w, self.side, self.aggregation)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the numbers of the grid, which are larger than what they are made of."""
+        """Without the numbers of the grid, which are larger than their inputs."""
         return {key: value for key, value in self.__dict__.items() if key != "spec"}
 
     def fingerprint(self) -> dict[str, Any]:
@@ -118,7 +118,7 @@ class PowerMeanGrid(Boost):
 def scores_at(spec: GridSpec, p: float, w: float, base: Floats, truth: Ragged, hypothesis: Ragged) -> Floats:
     """float64[N] scores w * base + (1 - w) * M_p at one point; with w = 1 the base scores, whatever p is.
 
-    NaN where a segment has no word on the aggregated side or an attribution that is not finite.
+    NaN if a segment has no word on the aggregated side or an attribution that is not finite.
     Raises ConfigError for a NaN p or a w outside [0, 1].
     """
     if w == 1:
@@ -128,9 +128,9 @@ def scores_at(spec: GridSpec, p: float, w: float, base: Floats, truth: Ragged, h
 
 
 def best_mixture(kind: Kind, parts: Sequence[Part], w: Sequence[float]) -> tuple[float, int]:
-    """(w, column) with the highest mean gain of w * base + (1 - w) * feature; (1, -1) where none gains.
+    """(w, column) with the highest mean gain of w * base + (1 - w) * feature; (1, -1) if none gains.
 
-    The rule of `correlation.point_that_gains`; parts without a defined correlation have no say.
+    The rule of `correlation.point_that_gains`; parts without a defined correlation are ignored.
     """
     return best_of_surfaces([gain_surface(kind, part, w) for part in parts], w)
 
@@ -143,14 +143,14 @@ def gain_surface(kind: Kind, part: Part, w: Sequence[float]) -> Floats:
 
 
 def best_of_surfaces(surfaces: Sequence[Floats], w: Sequence[float]) -> tuple[float, int]:
-    """(w, column) with the highest mean of the parts' gains; (1, -1) where none gains (`best_mixture`).
+    """(w, column) with the highest mean of the parts' gains; (1, -1) if none gains (`best_mixture`).
 
     surfaces: of each part float64[k, W] gains, as `gain_surface` makes them.
     """
     defined = [surface for surface in surfaces if np.isfinite(surface).any()]
     if not defined:
         return 1.0, -1
-    # The mean over parts, not over segments: a large one says no more than a small one.
+    # The mean over parts, not over segments: a large one weighs no more than a small one.
     place = point_that_gains(np.sum(defined, axis=0) / len(defined), w)
     return (1.0, -1) if place is None else (w[place[1]], place[0])
 

@@ -1,4 +1,4 @@
-"""A recipe: a boost that was chosen, as a small file with what it was chosen on and what it gained elsewhere."""
+"""A recipe: a chosen boost in a small file, with the data of the choice and its gain on other data."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ TARGET_KEY = "_target_"
 
 @dataclass(frozen=True)
 class Identity:
-    """A metric or an explainer: name in the sweep, signature, and the fingerprint that says what it computes.
+    """A metric or an explainer: name in the sweep, signature, and the fingerprint of its computation.
 
-    settings: those that change results and differ from the option of this name; all of them, with a `_target_`, where
-    there is no such option.
+    settings: those that change results and differ from the option of this name; all settings, with a `_target_`,
+    without such an option.
     """
 
     name: str
@@ -52,10 +52,10 @@ class Identity:
         return cls(name, signature, fingerprint, settings)
 
     def node(self, group: str) -> dict[str, Any]:
-        """The settings that `configure.build` makes this part of: those of its option, with what differs from them.
+        """The settings that `configure.build` makes this part of: those of its option, with the recipe's own values.
 
-        group: "metric" or "explainer". Raises ConfigError where there is no option of this name any more, and for a
-        key that a recipe, which is a file, may not set.
+        group: "metric" or "explainer". Raises ConfigError if the option no longer exists, and for a key that a
+        recipe, which is a file, may not set.
         """
         check_keys_of_recipe(self.settings, group, self.name)
         # With a class among them, the settings are complete.
@@ -67,7 +67,7 @@ class Identity:
 
 
 def _differing(group: str, name: str, part: Component) -> dict[str, Any]:
-    """The settings in which a part differs from the option of its name; all, where it is not of the option's class."""
+    """The settings in which a part differs from the option of its name; all, if it is not of the option's class."""
     settings: dict[str, Any] = json_value(part)
     if name not in options(group):
         return settings
@@ -101,7 +101,7 @@ def json_value(value: Any) -> Any:
 
 
 def _differences(in_recipe: Any, here: Any, key: str = "") -> Iterator[str]:
-    """In words, by key: what is one thing in the recipe and another here; of another type nothing but that."""
+    """In words, by key: values that differ between the recipe and this installation; of another type only the types."""
     if isinstance(in_recipe, Mapping) and isinstance(here, Mapping):
         names: Iterable[str] = ["type"]
         if in_recipe.get("type") == here.get("type"):
@@ -156,13 +156,13 @@ class HeldOut:
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """A boost of a metric by an explainer, with what such a choice gains on segments that did not choose.
+    """A boost of a metric by an explainer, with its gain on held-out segments.
 
     boost_name: the option of the group `boost`; boost: its settings; constants: those of its `Fitted`, which does not
-    abstain. correlation: what it was chosen and judged by. gain: over the metric alone; partial_r:
-    the partial correlation given score, lengths, texts and groups. verdict: on such a choice.
-    seed: of the draws of the explainer; None where nothing is random. date: of the choice, as YYYY-MM-DD.
-    signature: names the parts, and has a digest of all else in the file.
+    abstain. correlation: the kind it was chosen and judged by. gain: over the metric alone; partial_r:
+    the partial correlation controlling for score, lengths, texts and groups. verdict: on such a choice.
+    seed: of the draws of the explainer; None if nothing is random. date: of the choice, as YYYY-MM-DD.
+    signature: names the parts, and has a digest of everything else in the file.
     """
 
     boost_name: str
@@ -217,7 +217,7 @@ class Recipe:
 
 
 def write_recipe(path: Path, recipe: Recipe) -> None:
-    """Write a recipe as JSON, signed. Raises ConfigError for another suffix, StoreError where it cannot be written."""
+    """Write a recipe as JSON, signed. Raises ConfigError for another suffix, StoreError if it cannot be written."""
     if path.suffix != ".json":
         raise ConfigError(f"{path}: recipes are written as JSON; give it the suffix .json.")
     content = json_value(recipe.signed())
@@ -228,14 +228,14 @@ def write_recipe(path: Path, recipe: Recipe) -> None:
 def read_recipe(path: Path) -> Recipe:
     """The recipe in a JSON file.
 
-    Raises DataError (DataMissingError where there is no such file) naming the file, the key and what is wrong with it:
+    Raises DataError (DataMissingError for a missing file) naming the file, the key and the mistake:
     not a recipe, of another version, constants that are not of its boost, or content that does not fit its signature.
     """
     try:
         raw = read_json(path)
     except FileNotFoundError as error:
         raise DataMissingError(
-            f"there is no recipe {path} (looked at {path.absolute()}); name a file that a sweep wrote below recipes/, "
+            f"recipe not found: {path} ({path.absolute()}). Name a file that a sweep wrote below recipes/, "
             "or an embedded one."
         ) from error
     except OSError as error:
@@ -246,7 +246,7 @@ def read_recipe(path: Path) -> Recipe:
     version = raw.get("version") if isinstance(raw, dict) else None
     if version != RECIPE_VERSION:
         raise DataError(
-            f"{path} is not a recipe of version {RECIPE_VERSION}, which is read here: its version is {version!r:.60}. "
+            f"{path} is not a recipe of version {RECIPE_VERSION}, got version {version!r:.60}. "
             "Run the sweep again: it writes its recipes anew."
         )
     boost = raw.get("boost")
@@ -256,7 +256,7 @@ def read_recipe(path: Path) -> Recipe:
     try:
         recipe: Recipe = convert(raw, Recipe, "recipe")
         recipe.fitted()
-        # Signed anew from what was read: any edit, and any change of what the boost computes, gives another.
+        # Signed anew: any edit, and any change of the boost's computation, gives another signature.
         intact = recipe.signature == recipe.signed().signature
     except (ConfigError, ValueError) as error:
         raise DataError(f"{path}: {error}") from error
@@ -281,7 +281,7 @@ def find_recipe(name_or_path: str | Path) -> Recipe:
     """The recipe in a file, or the embedded one of a name.
 
     A text without a slash and without a suffix is a name. Raises DataError as `read_recipe` does,
-    and DataMissingError with the closest name where there is no embedded recipe of that name.
+    and DataMissingError with the closest name if no embedded recipe has that name.
     """
     path = expanded(name_or_path)
     if isinstance(name_or_path, Path) or "/" in name_or_path or path.suffix:
@@ -289,13 +289,13 @@ def find_recipe(name_or_path: str | Path) -> Recipe:
     names = embedded()
     if name_or_path not in names:
         raise DataMissingError(
-            f"{unknown('recipe', name_or_path, names)} Name one of these, or a file with its suffix .json."
+            f"{unknown('recipe', name_or_path, names)} Name a known recipe, or a file with its suffix .json."
         )
     return read_recipe(FOLDER / f"{name_or_path}.json")
 
 
 def recipes_in_words() -> str:
-    """The embedded recipes, one line each, with what they gain; a sentence where there are none."""
+    """The embedded recipes, one line each, with their gains; a sentence if none exist."""
     lines = []
     for name in embedded():
         recipe = read_recipe(FOLDER / f"{name}.json")
@@ -314,7 +314,7 @@ def recipes_in_words() -> str:
 class Fixed(Boost):
     """A recipe, by the name of an embedded one or by its file, with the constants it has; nothing is chosen.
 
-    Raises ConfigError without a name, DataError for a file that is no recipe, DataMissingError where there is none.
+    Raises ConfigError without a name, DataError for a file that is no recipe, DataMissingError for a missing one.
     """
 
     recipe: str = identity("")

@@ -1,1 +1,1 @@
-"""What every room stands on: errors, identity, building parts from configurations, files, text and terminal."""
+"""The base of every room: errors, identity, building parts from configurations, files, text and terminal."""

@@ -2,8 +2,8 @@
 
 Options name their class in `_target_`. Only classes of this package are built, and of packages that
 the environment variable BMX_ALLOWED_PACKAGES names (comma-separated): a configuration file alone can
-never make other code run (`file_keys` lists the keys that it may set). Of these packages, those that are
-installed may bring options of their own: an entry point of the group `bmx_grid.options` names the
+never make other code run (`file_keys` lists the keys that it may set). An installed package
+on the list may bring options of its own: an entry point of the group `bmx_grid.options` names the
 package, whose folder `configs` holds them.
 """
 
@@ -36,7 +36,7 @@ from bmx_grid.core.storage import Place, check_name, place
 from bmx_grid.core.wording import option_named
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-# Inside the package where it is installed, beside it in a checkout.
+# Inside an installed package, next to it in a checkout.
 CONFIGS = _PACKAGE / "configs"
 if not (CONFIGS / "config.yaml").is_file():
     CONFIGS = _PACKAGE.parent / "configs"
@@ -44,7 +44,7 @@ ENTRY_POINTS = "bmx_grid.options"
 GROUPS_OF_PACKAGES = ("dataset", "explainer", "metric")  # in which installed packages may have options
 SEED = "${seed}"  # in a YAML file: the seed of whatever the option is part of
 MOST_SEED = 2**63 - 1  # tables hold seeds in 64 bits
-LARGEST_COUNT = 1_000_000  # of resamples, splits, samples, and whatever else says how much is computed
+LARGEST_COUNT = 1_000_000  # of resamples, splits, samples and other numbers that set the amount of work
 
 Built = TypeVar("Built")
 
@@ -106,7 +106,7 @@ def _files_of_package(package: str) -> Iterator[tuple[str, Path]]:
 
 
 def way_to_option(group: str, name: str) -> str:
-    """The end of a message on an unknown option: the installed package that brings it; "" where none does."""
+    """The end of a message on an unknown option: the installed package that brings it; "" if none does."""
     for package in sorted(_registered()):
         for group_of_option, file in _files_of_package(package):
             if group_of_option == group and file.stem == name:
@@ -115,7 +115,7 @@ def way_to_option(group: str, name: str) -> str:
 
 
 def option_file(group: str, name: str) -> Path:
-    """The YAML file of an option. Raises ConfigError with the closest name when there is no such option."""
+    """The YAML file of an option. Raises ConfigError with the closest name if the option does not exist."""
     names = options(group)
     name = option_named(name, names)
     if name not in names:
@@ -127,21 +127,21 @@ def option_file(group: str, name: str) -> Path:
 def load_option(group: str, name: str, seed: Any = SEED) -> dict[str, Any]:
     """The settings of one option as plain values, read from its YAML file, with `seed` in place of `${seed}`.
 
-    What an option takes from the grid of a sweep is that of the paper.
-    Raises ConfigError with the closest name when there is no such option.
+    Values that an option takes from the grid of a sweep are those of the paper.
+    Raises ConfigError with the closest name if the option does not exist.
     """
     import yaml
 
     text = option_file(group, name).read_text(encoding="utf-8")
     settings = yaml.safe_load(text)
-    # Options of which a sweep may have several stand below their name.
+    # Options of a group of which a sweep may have several are nested below their names.
     if set(settings) == {option_named(name, options(group))}:
         (settings,) = settings.values()
     return {key: _outside_a_sweep(value, seed) for key, value in settings.items()}
 
 
 def option_class(group: str, name: str) -> type:
-    """The class of an option. Raises ConfigError when there is none, or it cannot be imported."""
+    """The class of an option. Raises ConfigError if it does not exist or cannot be imported."""
     target = targets(option_file(group, name))[0]
     return allowed_class(target, f"{group}.{name}")
 
@@ -205,7 +205,7 @@ def build_options(config: Mapping[str, Any], group: str, expected: type[Built], 
     for name, node in chosen.items():
         where = f"{group}.{name}"
         check_name(group, str(name), where)
-        # The grid's keys are at the top of the configuration, and errors name them as they are written there.
+        # The grid's keys are at the top of the configuration, and errors name them so.
         if where == "evaluation.grid":
             where = "grid"
         built[str(name)] = build(node, expected, where)
@@ -242,7 +242,7 @@ def _fill(cls: type, node: Mapping[str, Any], where: str) -> Any:
     except ComponentError as error:
         raise ConfigError(f"{where}: {cls.__name__} cannot be built: {error}") from error
     except ConfigError as error:  # options of several names share a class, which knows its fields only
-        # A message of a class begins with its field, followed by one of these signs.
+        # A message of a class begins with its field and a sign (one of = : . and [).
         first_word = re.split(r"[=:.\[]", str(error))[0]
         if first_word in fields:
             raise ConfigError(f"{where}.{error}") from error
@@ -295,16 +295,16 @@ def allowed_class(target: str, where: str) -> type:
         cls = getattr(module, class_name, None)
     except ModuleNotFoundError as error:
         way_out = _way_out(class_name)
-        raise ConfigError(f"{key}: there is no module '{error.name}' for '{target}'{way_out}.") from error
+        raise ConfigError(f"{key}: module '{error.name}' of '{target}' not found{way_out}.") from error
     except (Exception, SystemExit) as error:  # importing a module of another package may raise anything
         raise ConfigError(f"{key}: importing '{module_name}' fails: {component_error(error)}") from error
     if not isinstance(cls, type):
-        raise ConfigError(f"{key}: there is no class '{class_name}' in {module_name}.")
+        raise ConfigError(f"{key}: class '{class_name}' not found in {module_name}.")
     return cls
 
 
 def _way_out(class_name: str) -> str:
-    """Where options have a class of this name, for those who name a module that was moved; "" where none has."""
+    """The options whose class has this name, for a module that was moved; "" if none has."""
     paths: set[str] = set()
     for file in CONFIGS.glob("*/*.yaml"):
         paths.update(path for path in targets(file) if path.endswith(f".{class_name}"))
@@ -314,14 +314,13 @@ def _way_out(class_name: str) -> str:
 def convert(value: Any, hint: Any, where: str, seed: Any = SEED) -> Any:
     """`value` as the annotated type `hint`, without surprises: 5 fits a float, "5" fits no number.
 
-    A component may be given by the name of an option; `seed` is then that of the part it belongs to. A
-    path is that of a folder.
+    A component may be the name of an option; `seed` is then the seed of the part that holds it. A path is a folder.
     Raises ConfigError naming `where`, the value and what is expected.
     """
     origin = typing.get_origin(hint)
     arguments = typing.get_args(hint)
     is_class = isinstance(hint, type)
-    # Python counts a bool as a number: here `true` fits no number.
+    # Python counts a bool as a number, but `true` in a configuration is no number.
     is_flag = isinstance(value, bool)
     if hint is Any:
         return value
@@ -364,7 +363,7 @@ def convert(value: Any, hint: Any, where: str, seed: Any = SEED) -> Any:
 
 
 def _convert_union(value: Any, arguments: tuple[Any, ...], where: str) -> Any:
-    """The value as the first of these types that it fits. Raises what the last one does if it fits none."""
+    """The value as the first type that it fits. Raises the last type's error if it fits none."""
     if value is None and type(None) in arguments:
         return None
     kinds = [kind for kind in arguments if kind is not type(None)]
@@ -380,7 +379,7 @@ def _convert_union(value: Any, arguments: tuple[Any, ...], where: str) -> Any:
 
 
 def _wanted(hint: Any) -> str:
-    """What a type expects, in the words of a message."""
+    """The expected type, in the words of a message."""
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
         keys = [item.name for item in dataclasses.fields(hint) if item.init]
         return f"keys below it ({', '.join(keys)})"

@@ -14,7 +14,7 @@ MOST_VALUES = 1_000_000
 
 
 def read_json(path: Path) -> Any:
-    """What a JSON file holds. Raises OSError, and ValueError for anything but JSON."""
+    """The content of a JSON file. Raises OSError, and ValueError for anything but JSON."""
     try:
         return json.loads(read_file(path).decode())
     except RecursionError as error:

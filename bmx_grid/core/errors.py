@@ -3,8 +3,8 @@
     BmxError                    a mistake that the user can fix; shown as one message, never a traceback
     ├── ConfigError             an option, key or value of the configuration
     ├── DataError               a data file, its rows or its values
-    │   └── DataMissingError    the file or folder is not there; says where it was looked for
-    ├── UnavailableError        a model or an optional library is unavailable; says how to get it
+    │   └── DataMissingError    the file or folder does not exist; the message names where it was searched
+    ├── UnavailableError        a model or an optional library is unavailable; the message names how to get it
     ├── ExplainError            a segment that the chosen explainer cannot explain
     ├── StoreError              the attribution cache or an output cannot be read or written
     ├── ComponentError          a metric or explainer breaks its contract, or its code raises
@@ -27,7 +27,7 @@ from types import FrameType
 from bmx_grid.core.wording import visible_lines
 
 ALLOWED_PACKAGES = "BMX_ALLOWED_PACKAGES"  # the environment variable that names packages of the user
-MOST_OF_LINE = 500  # signs of what an exception says; all of it is in the traceback, in a sweep's log.txt
+MOST_OF_LINE = 500  # characters of an exception's text; the traceback in a sweep's log.txt has all of it
 MOST_OF_MESSAGE = 1_000  # signs
 # The folders of Python and of what pip installs; modules that are part of Python itself have no folder.
 _LIBRARIES = ("<frozen", *{sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
@@ -53,7 +53,7 @@ class BmxError(Exception):
     details: str = ""
 
     def __str__(self) -> str:
-        """The message; of one that quotes something long the start and the end, which says the way out."""
+        """The message; of a long one the start and the end, which holds the way out."""
         message = visible_lines(super().__str__())
         if len(message) <= MOST_OF_MESSAGE:
             return message
@@ -74,11 +74,11 @@ class DataError(BmxError):
 
 
 class DataMissingError(DataError):
-    """A data file or folder is not there."""
+    """A data file or folder does not exist."""
 
 
 class UnavailableError(BmxError):
-    """A model or an optional library is unavailable here."""
+    """A model or an optional library is unavailable."""
 
 
 class ExplainError(BmxError):
@@ -107,7 +107,7 @@ def component_errors() -> Iterator[None]:
 def component_error(error: BaseException, message: str = "") -> ComponentError:
     """A ComponentError, to be raised from an exception of somebody's code: it names their file and line.
 
-    message: in place of what the exception says.
+    message: replaces the exception's own text.
     """
     place = _own_line(error)
     if message:
@@ -125,7 +125,7 @@ def _own_line(error: BaseException) -> str:
     for frame, line in traceback.walk_tb(error.__traceback__):
         if _is_own(frame):
             path = Path(frame.f_code.co_filename)
-            # as short as it can be opened from here
+            # the shortest path that opens the file from the current folder
             if path.is_relative_to(Path.cwd()):
                 path = path.relative_to(Path.cwd())
             innermost = f"{path}, line {line}, in {frame.f_code.co_name}"
@@ -198,14 +198,14 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> str:
 
 
 def check_known(kind: str, name: object, known: Iterable[str]) -> None:
-    """Raise ConfigError with the closest match unless a name is one of those that exist."""
+    """Raise ConfigError with the closest match unless a name is known."""
     names = list(known)
     if name not in names:
         raise ConfigError(unknown(kind, name, names))
 
 
 def close_match(name: str, known: Iterable[str | None]) -> str:
-    """ " (did you mean 'NAME'?)" for the known name closest to an unknown one; "" where none is close."""
+    """ " (did you mean 'NAME'?)" for the known name closest to an unknown one; "" if none is close."""
     names = [known_name for known_name in known if known_name is not None]
     closest = _closest(name, names)
     return f" (did you mean '{closest}'?)" if closest else ""

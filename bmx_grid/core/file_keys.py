@@ -1,7 +1,7 @@
 """The keys that a file may set: an option, a sweep, a recipe or an output folder may come from a stranger.
 
 A key that is not on the list KEYS_OF_FILES comes from the user: from the command line, from Python or from the
-environment. Such keys say where texts, secrets and work are sent, which commands run, and which pickled weights are
+environment. Such keys decide where texts, secrets and work are sent, which commands run, and which pickled weights are
 loaded. A file may repeat the values of this package's own options.
 """
 
@@ -24,8 +24,8 @@ from bmx_grid.core.secrets import ALLOWED, ALLOWED_COMMANDS, may_be_in_a_file
 from bmx_grid.core.storage import place
 
 CACHE_VARIABLE = "BMX_CACHE_DIR"
-GROUPS_OF_PARTS = ("dataset", "metric", "explainer", "boost", "evaluation")  # whose keys stand below an option's name
-INNER_PARTS = "parts"  # and what is a part of these
+GROUPS_OF_PARTS = ("dataset", "metric", "explainer", "boost", "evaluation")  # keys below an option's name
+INNER_PARTS = "parts"  # the name in KEYS_OF_FILES of the rules for all parts
 
 
 def _names(text: str) -> frozenset[str]:
@@ -63,7 +63,7 @@ KEYS_OF_FILES: Mapping[str, frozenset[str]] = {
 }
 # Folders of this machine that are written to: a file may name these, but no address.
 FOLDER_KEYS = _names("data_dir cache_dir output_dir answers log_dir")
-# Keys that the user sets, whatever the class: they say where texts, secrets and work go, and which commands run.
+# Keys that only the user sets, in every class: they send texts, secrets and work, and run commands.
 KEYS_OF_USERS = _names("""
     address base_url command extra_body cluster cluster_options device_options key_variable uri repository sources
 """)
@@ -84,7 +84,7 @@ OURS = "bmx_grid."
 
 
 def check_keys_of_files(config: Mapping[str, Any], keys_of_user: AbstractSet[str]) -> None:
-    """Refuse what a file may not set, wherever it stands in a configuration.
+    """Refuse keys that a file may not set, anywhere in a configuration.
 
     config: the whole tree, with values in place of ${…}. keys_of_user: the full keys whose values the user gave, as
     "executor.address"; all others count as a file's. Raises ConfigError that begins with the key.
@@ -102,7 +102,7 @@ def check_keys_of_files(config: Mapping[str, Any], keys_of_user: AbstractSet[str
 
 
 def check_keys_of_recipe(settings: Mapping[str, Any], group: str, name: str) -> None:
-    """Refuse what a recipe may not set of the part `name` of a group. Raises ConfigError."""
+    """Refuse keys of the option `name` that a recipe may not set. Raises ConfigError."""
     check = _Check(frozenset(), None)
     check.below(settings, group, KEYS_OF_FILES[INNER_PARTS] | OF_RECIPES, _option_target(group, name))
 
@@ -126,28 +126,28 @@ class _Check:
             name = str(name)
             key_of_value = f"{key}.{name}"
             self.key(name, value, key_of_value, allowed, target)
-            # Lists replace others as a whole: what is in a list of the user's is the user's.
+            # Lists are replaced as a whole, so that every value in a user's list is the user's.
             is_of_user = key_of_value in self.keys_of_user and not isinstance(value, Mapping)
             if not (is_of_user or _are_data(name, value, target)):
                 # In a list of metrics, the name is that of an option.
                 self.below(value, key_of_value, KEYS_OF_FILES[INNER_PARTS], _option_target("metric", name) or target)
 
     def key(self, name: str, value: Any, key: str, allowed: AbstractSet[str], target: str | None) -> None:
-        """Refuse one key that comes from a file and may not. Raises ConfigError."""
+        """Refuse one key that a file may not set. Raises ConfigError."""
         is_pickle = name in OF_MODELS and target is not None and _defined_as(target) in UNPICKLED
         if name == "_target_" or key in self.keys_of_user or (name in allowed and not is_pickle):
             return
         is_of_users = is_pickle or name in KEYS_OF_USERS or name in FOLDER_KEYS
         if not is_of_users and not (target is not None and target.startswith(OURS) and name in _field_names(target)):
             # Of a class of the user's own package, which names its keys as it likes, or of a class that lacks the key:
-            # `build` refuses it, and says which ones there are.
+            # `build` refuses it and lists the known ones.
             return
         if is_of_users and isinstance(value, Mapping):
             for inner, item in value.items():
                 if not _is_own_value(str(inner), item):
                     self.key(name, item, f"{key}.{inner}", allowed, target)
             return
-        # Nothing says nothing, and most keys are so: all our own files need not be read for these.
+        # Most keys are empty, and an empty value is harmless: the package's own files need not be read.
         says_nothing = value is None or (isinstance(value, list) and not value)
         if says_nothing or (name in FOLDER_KEYS and self._is_folder(key, value)) or _is_own_value(name, value):
             return
@@ -169,7 +169,7 @@ class _Check:
             return True  # null, or what `build` refuses
         if value == os.environ.get(CACHE_VARIABLE):
             return True
-        # The sweep's own cache_dir is checked where it is set.
+        # `check_keys_of_files` checks the sweep's own cache_dir.
         if key != "cache_dir" and f"{value}/".startswith(f"{self.cache_dir}/"):
             return True
         try:
@@ -198,7 +198,7 @@ def _defined_as(target: str) -> str:
 
 @functools.cache
 def _field_names(target: str) -> frozenset[str]:
-    """The names of the fields of the class of this path; none if it cannot be built, which `build` says."""
+    """The names of the fields of the class at this path; none if it cannot be built, which `build` reports."""
     try:
         cls = allowed_class(target, "")
     except ConfigError:

@@ -1,12 +1,12 @@
-"""What makes two results the same result: components, their settings and fingerprints.
+"""Identity of results: components, their settings and fingerprints.
 
-A component (metric, explainer, data set, aggregation) is a frozen dataclass. Each field says its
+A component (metric, explainer, data set, aggregation) is a frozen dataclass. Each field has a
 role: `identity` fields change the result, `runtime` fields (device, batch size) do not. The
 fingerprint holds the class name, its VERSION and the identity fields; VERSION is raised by hand
 when the code's results change.
 
-Files are known by the digest of their content, the key of whatever a process keeps in memory of them: one that is
-overwritten in place is another one, whatever its size and its times say.
+Files are known by the digest of their content. A process also uses it as the key of what it keeps in memory.
+A file that is overwritten in place is another file, even if its size and times are equal.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def identity(
 
     later: it came after results had been stored, so that its default is no part of the fingerprint.
     kw_only: of a base class, whose subclasses have fields without a default. bounds: least, most, above, below
-    (`BOUNDS`), of the number that it holds, which is then finite; None and texts stand outside of them.
+    (`BOUNDS`), of the number that it holds, which is then finite; they do not apply to None and texts.
     """
     metadata = {"role": IDENTITY, "later": later, **bounds}
     return dataclasses.field(default=default, kw_only=kw_only, metadata=metadata)
@@ -85,7 +85,7 @@ class Component:
     def settings(self, role: str = IDENTITY) -> dict[str, Any]:
         """The fields of one role with their values, in order of declaration.
 
-        Raises TypeError when a field has no role: a new field must say whether it changes results.
+        Raises TypeError if a field has no role: a new field must declare whether it changes results.
         """
         values = {}
         for item in dataclasses.fields(self):
@@ -101,7 +101,7 @@ class Component:
         return ()
 
     def recipe_fingerprint(self) -> dict[str, Any]:
-        """What a boost chosen for this component depends on: less than a result, where data are read from files."""
+        """The settings that a boost for this component depends on: fewer than a result's if data are from files."""
         return self.fingerprint()
 
     def fingerprint(self) -> dict[str, Any]:
@@ -131,7 +131,7 @@ def digest(value: Any) -> str:
 # changed so shortly before it was read may be changed again without another time.
 SETTLES_WITHIN = 2_000_000_000
 
-# path -> what the system said of the file when it was read, and the digest of its content
+# path -> the file's status when it was read, and the digest of its content
 _KNOWN: dict[Path, tuple[Hashable, str]] = {}
 
 
@@ -157,7 +157,7 @@ def file_digest(path: Path) -> str:
 
 
 def file_version(path: Path) -> Hashable:
-    """What tells a file from what it was before: its digest; of a pipe, which is read once, its number and time.
+    """The version of a file: its digest; of a pipe, which is read once, its number and time.
 
     Raises OSError, and ValueError for a name that is no path.
     """

@@ -42,14 +42,14 @@ def printable(page: str) -> str:
 
 
 def in_notebook(template: str, folder: Path = SHARED, **values: Any) -> str:
-    """A template as what a notebook shows, in the look of the pages, which stays inside."""
+    """A template as HTML for a notebook, in the look of the pages, which affects nothing else in the notebook."""
     templates = environment(folder)
     body = templates.get_template(template).render(values)
     return printable(templates.get_template("notebook.jinja").render(body=body))
 
 
 def texts_in_notebook(heading: str, segments: Iterable[tuple[str, Sequence[Side]]]) -> str:
-    """Segments, each with what it is called, with coloured words as what a notebook shows."""
+    """Labelled segments with coloured words, as HTML for a notebook."""
     shown = [(name, coloured_sides(sides)) for name, sides in segments]
     return in_notebook("texts.jinja", heading=heading, segments=shown)
 

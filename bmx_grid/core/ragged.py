@@ -129,7 +129,7 @@ def concatenate_rows(left: Ragged, right: Ragged) -> Ragged:
 def defined_rows(rows: Ragged) -> Flags:
     """bool[N] which rows have a value, and finite ones only."""
     is_defined = rows.lengths > 0
-    # Rows may be a part of their values: what lies outside of them does not count.
+    # Rows may cover a part of the values only: the rest does not count.
     first = rows.offsets[0]
     inside = rows.values[first : rows.offsets[-1]]
     undefined_values = np.flatnonzero(~np.isfinite(inside)) + first
@@ -161,7 +161,7 @@ def in_their_rows(values: Floats, keep: Flags) -> Floats:
 
 
 def row_minimum(rows: Ragged) -> Floats:
-    """float64[N] the lowest value of each row; infinity for an empty row, NaN where a value is NaN."""
+    """float64[N] the lowest value of each row; infinity for an empty row, NaN for a row with NaN."""
     lowest = np.full(len(rows), np.inf)
     # `reduceat` has no empty rows: it would take the next row's first value.
     filled = np.flatnonzero(rows.lengths > 0)

@@ -1,4 +1,4 @@
-"""Secrets: what is never shown (passwords, tokens), and the servers that a key may be sent to."""
+"""Secrets that are never shown (passwords, tokens), and the servers that a key may be sent to."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TOKEN = re.compile(r"(https?://)[^\s:@/]+@", re.IGNORECASE)  # https://token@ho
 _SECRETS = frozenset({"password", "passwd", "pwd", "token", "secret", "api_key", "apikey", "access_key"})
 _ANY_SECRET = "|".join(sorted(_SECRETS))
 _QUERY = re.compile(rf"([?&](?:{_ANY_SECRET})=)[^&#\s'\"]+", re.IGNORECASE)
-# KEY=VALUE of a command line, or KEY: VALUE in a mapping there; the rest of the word may belong to the secret.
+# KEY=VALUE of a command line, or KEY: VALUE in a mapping on it; the rest of the word may belong to the secret.
 _VALUE = re.compile(rf"((?:^|[\s.{{,+~-])(?:{_ANY_SECRET})['\"]?\s*[=:]\s*).+", re.IGNORECASE | re.DOTALL)
 
 
@@ -34,7 +34,7 @@ def masked_address(text: str) -> str:
     >>> masked_address("cannot reach http://me:secret@host:5000/x")
     'cannot reach http://me:***@host:5000/x'
 
-    Secrets are the password in front of the host, a lone token there, and query parameters such as password=.
+    Secrets are the password in front of the host, a lone token in its place, and query parameters such as password=.
     """
     if "://" not in text:
         return text
@@ -46,7 +46,7 @@ def masked_address(text: str) -> str:
 
 
 def masked_argument(argument: str) -> str:
-    """An argument of a command line without its secrets: those in addresses, and what is given to keys such as `token`.
+    """An argument of a command line without its secrets: those in addresses, and the values of keys such as `token`.
 
     >>> masked_argument("tracking.password=secret")
     'tracking.password=***'
@@ -82,7 +82,7 @@ _dry: ContextVar[bool] = ContextVar("dry", default=False)
 
 @contextlib.contextmanager
 def asking_nobody(*, dry: bool) -> Iterator[None]:
-    """In a dry run no server is asked in this block, so that no key is read."""
+    """In a dry run no server is called in this block, so that no key is read."""
     before = _dry.set(dry)
     try:
         yield
@@ -91,12 +91,12 @@ def asking_nobody(*, dry: bool) -> Iterator[None]:
 
 
 def is_dry() -> bool:
-    """Whether no server may be asked now."""
+    """Whether no server may be called now."""
     return _dry.get()
 
 
 def check_address(base_url: str) -> None:
-    """Raise ConfigError for an address that is none, or that holds what should be secret."""
+    """Raise ConfigError for an invalid address, or for one that holds a secret."""
     try:
         address = urlsplit(base_url)
         is_server = address.scheme in ("http", "https") and address.hostname and address.port != 0
@@ -107,7 +107,7 @@ def check_address(base_url: str) -> None:
 
 
 def is_of_this_machine(address: SplitResult) -> bool:
-    """Whether an address is on loopback, so that no other machine sees what is sent there."""
+    """Whether an address is on loopback, so that no other machine sees the data sent to it."""
     host = address.hostname or ""
     if host == "localhost":
         return True
@@ -120,8 +120,8 @@ def is_of_this_machine(address: SplitResult) -> bool:
 def may_be_in_a_file(name: str, value: Any) -> bool:
     """Whether a file of a stranger may hold this value of "base_url", "key_variable" or "command".
 
-    It may name servers of this machine and KEY_VARIABLE, and what the environment variables BMX_JUDGE_ALLOW and
-    BMX_ALLOWED_COMMANDS list.
+    It may name servers of this machine and KEY_VARIABLE, and the servers and commands that the environment
+    variables BMX_JUDGE_ALLOW and BMX_ALLOWED_COMMANDS list.
     """
     if name == "command":
         return _is_allowed_command(value)

@@ -1,6 +1,6 @@
 """Ctrl-C and SIGTERM: one way out of a process at every moment, without a traceback and without losses.
 
-A signal becomes an exception in the main thread: KeyboardInterrupt, or Terminated for SIGTERM. That alone is not
+A signal becomes an exception in the main thread: KeyboardInterrupt, or Terminated for SIGTERM. That is not
 enough. Libraries swallow exceptions (a bare `except`, a `__del__`, a callback from C) or replace them by their own;
 an exception in the wrong line leaves a tracked run open; and a signal that arrives while the interpreter shuts
 down is lost. Therefore:
@@ -8,8 +8,8 @@ down is lost. Therefore:
 - `uninterrupted`: work that must not be left half done is finished before a signal is answered.
 - `signalled`: after a signal the process ends as interrupted, whatever the work raised or returned meanwhile.
 - `run_process`: a separate thread sees every signal. If the exception was swallowed it is raised again, and
-  after GRACE_SECONDS (HELD_SECONDS in an `uninterrupted` act) the process is ended. Nothing is lost by
-  that: every file is written in one step.
+  after GRACE_SECONDS (HELD_SECONDS in an `uninterrupted` act) the process is ended. Nothing is
+  lost: every file is written in one step.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def uninterrupted() -> Iterator[None]:
 def without_interrupts() -> Iterator[None]:
     """Processes and threads that are started in this block never see Ctrl-C: this process answers for them.
 
-    A terminal sends it to all of them, and each would print a traceback of its own.
+    A terminal sends it to all processes, and each would print a traceback of its own.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -121,11 +121,11 @@ def end_with_parent(parent: int) -> None:
 def run_process(work: Callable[[], int], last_words: str) -> NoReturn:
     """Do the work of this whole process and leave with the status it returns, or as interrupted.
 
-    last_words: what is written when the process has to be ended before the work has answered a signal.
+    last_words: text that is written if the process has to be ended before the work has answered a signal.
     """
     _open_closed_streams()
-    # Registered first, so run last: the interpreter ignores signals in what it does after that. One that arrived
-    # there would be lost, and the status wrong.
+    # Registered first, so run last: the interpreter ignores signals in its later steps. One that arrived
+    # then would be lost, and the status wrong.
     atexit.register(_end, last_words)
     try:
         _listen()
@@ -138,19 +138,19 @@ def run_process(work: Callable[[], int], last_words: str) -> NoReturn:
             print(code, file=sys.stderr)
         _state.status = code if isinstance(code, int) else int(code is not None)
     except KeyboardInterrupt:
-        pass  # `_end` says so
+        pass  # `_end` reports it
     finally:
-        _state.leaving = True  # from here on a signal changes the status, and raises nothing
+        _state.leaving = True  # from now on a signal changes the status and raises nothing
     sys.exit(_state.status)
 
 
 def _open_closed_streams() -> None:
     """Standard streams that the caller closed (`>&-`) take and give nothing.
 
-    Python has None in their place, and the next file or pipe that is opened would have their number: what a library
-    writes to standard output would end up in it.
+    Python has None in their place, and the next file or pipe that is opened would have their number: output of
+    a library would end up in that file.
     """
-    # The lowest number that is free is given first: until one above 2 comes, closed streams are filled.
+    # The system assigns the lowest free number first: until one above 2 comes, closed streams are filled.
     null = os.open(os.devnull, os.O_RDWR)
     while null <= 2:
         null = os.dup(null)
@@ -231,7 +231,7 @@ def _watch(last_words: str) -> None:
     before = sys.unraisablehook
 
     def quiet(caught: sys.UnraisableHookArgs) -> None:
-        # Swallowed where no exception can pass (`__del__`, a callback from C): raised again by the thread.
+        # Swallowed in code that no exception can leave (`__del__`, a callback from C): raised again by the thread.
         if not issubclass(caught.exc_type, KeyboardInterrupt):
             before(caught)
 

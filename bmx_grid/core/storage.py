@@ -1,4 +1,4 @@
-"""Where what was computed is kept: a folder of this machine, or an address in an object store.
+"""Storage of results: a folder of this machine, or an address in an object store.
 
 A place is a `Path`, or an `Address` such as s3://bucket/prefix. Files of both appear in one step, complete or not at
 all: on a file system by renaming, in an object store because an upload is visible when it has ended, not before.
@@ -38,7 +38,7 @@ _S3 = ("s3", "s3a")
 _MARK = "bmx_grid.txt"
 _WAY_OUT = "Check the address, the network and the credentials, or choose another cache_dir."
 _NAME = re.compile(r"\w[\w+.,() -]*")
-ONE_SLASH = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # a protocol: of a drive, one letter stands before the colon
+ONE_SLASH = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # a protocol; a drive has one letter before the colon
 _NAME_BYTES = 50  # a figure is named after a data set, a language pair, a metric and an explainer
 _HOST = socket.gethostname().replace(".", "-")
 T = TypeVar("T")
@@ -77,7 +77,7 @@ def place(text: str, key: str = "cache_dir") -> Place:
     """A folder's path, `~` expanded, or an address; file:///FOLDER and file:/FOLDER (RFC 8089) are paths.
 
     Raises ConfigError for a file: address of another machine or without a whole path, and for an address that lacks a
-    slash. key: what it is given for.
+    slash. key: names the setting in messages.
     """
     if text.lower().startswith("file:"):
         rest = text[len("file:") :]
@@ -96,7 +96,7 @@ def place(text: str, key: str = "cache_dir") -> Place:
 
 
 def inside(folder: Path, name: str) -> Path:
-    """The path of `name` below a folder: every path that is made of what a file says comes from here.
+    """The path of `name` below a folder: every path made from a file's content is built by this function.
 
     Raises StoreError if the path is outside the folder, by its name or by a link, whether or not it exists.
     """
@@ -135,14 +135,14 @@ def is_there(name: str) -> bool:
 
 def expanded(name: str | os.PathLike[str]) -> Path:
     """A path in which ~ is the home folder; the ~ of an unknown user stays, and is not found."""
-    # Not Path.expanduser, which raises where there is no home.
+    # Not Path.expanduser, which raises if the home folder is unknown.
     return Path(os.path.expanduser(name))
 
 
 def check_place(where: Place) -> None:
     """Try to write a small object, always the same, to an address; a path is not looked at.
 
-    Raises ConfigError or StoreError where that cannot be done.
+    Raises ConfigError or StoreError if writing fails.
     """
     if isinstance(where, Address):
         fs, path = _file_system(where)
@@ -150,7 +150,7 @@ def check_place(where: Place) -> None:
 
 
 def files_of(folder: Place, suffix: str) -> list[Place]:
-    """The files of a folder whose names end so, sorted; none where there is no such folder. Raises StoreError."""
+    """The sorted files of a folder with this suffix; none if the folder does not exist. Raises StoreError."""
     try:
         if isinstance(folder, Path):
             names = os.listdir(folder)
@@ -172,8 +172,8 @@ def files_of(folder: Place, suffix: str) -> list[Place]:
 def opened(file: Place) -> Iterator[Any]:
     """A file that Arrow reads. Raises FileNotFoundError; other errors of an object store as StoreError.
 
-    A local file is opened once: given a path, pyarrow asks for the size first, and another process may replace the file
-    then. A pipe, which need not end, raises OSError. An object is read at once.
+    A local file is opened once: from a path, pyarrow reads the size first, and another process may replace the file
+    in between. A pipe, which need not end, raises OSError. An object is read at once.
     """
     import pyarrow as pa
 
@@ -242,7 +242,7 @@ def locked(file: Place) -> Iterator[None]:
 def _file_system(where: Address) -> tuple[Any, str]:
     """The file system of an address and the path in it.
 
-    Raises ConfigError for what is no address or needs another package, StoreError where its file system cannot be made.
+    Raises ConfigError for an invalid address or a missing package, StoreError if the file system cannot be made.
     """
     protocol, _, rest = where.url.partition("://")
     if not rest.strip("/") or set("?#") & set(where.url):
@@ -269,7 +269,7 @@ def _file_system(where: Address) -> tuple[Any, str]:
 
 
 def _asked(where: Address, act: str, ask: Callable[[], T]) -> T:
-    """What a store answers. Raises FileNotFoundError where it reads, and StoreError for all else that goes wrong."""
+    """The answer of a store. Raises FileNotFoundError when reading, and StoreError for every other failure."""
     try:
         return ask()
     except Exception as error:  # packages of protocols raise errors of their own
@@ -289,7 +289,7 @@ def _reason(error: BaseException) -> str:
 
 @contextmanager
 def _replacing_path(path: Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path`; when the block succeeds it becomes `path` in one step.
+    """Yield a temporary path next to `path`; when the block succeeds it becomes `path` in one step.
 
     Raises StoreError naming the path when it cannot be written (no permission, disk full, a file in
     the place of a folder).
@@ -302,7 +302,7 @@ def _replacing_path(path: Path) -> Iterator[Path]:
         part.parent.mkdir(parents=True, exist_ok=True)
         part.touch(exist_ok=False)
         yield part
-        # To the disk before it is renamed: after a crash the file would else be there, and empty.
+        # To the disk before it is renamed: else a crash could leave an empty file under the final name.
         with part.open("rb+") as content:
             os.fsync(content.fileno())
         os.replace(part, path)
@@ -325,7 +325,7 @@ def check_regular(path: Path) -> None:
 def check_readable(path: Path) -> None:
     """Raise OSError for a device such as /dev/zero, which may give bytes for ever, and for a socket."""
     mode = path.stat().st_mode
-    # A folder passes: to open it raises an error that says so.
+    # A folder passes: opening it raises a clear error.
     is_readable = stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISFIFO(mode)
     if not is_readable:
         raise OSError(errno.EINVAL, "it is neither a file nor a pipe")
@@ -339,7 +339,7 @@ def read_file(path: Path) -> bytes:
     with open(descriptor, "rb") as file:
         if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
             return file.read()
-        # Until somebody writes, a look returns at once; from then on reading waits for what comes.
+        # Until somebody writes, a read returns at once; afterwards reading waits for data.
         first = _first_of_pipe(descriptor)
         os.set_blocking(descriptor, True)
         return first + read_stream(file)
@@ -347,16 +347,16 @@ def read_file(path: Path) -> bytes:
 
 def read_stream(stream: IO[bytes]) -> bytes:
     """The bytes of a pipe. Raises OSError for one that does not end."""
-    content = stream.read(MOST_OF_PIPE + 1)  # one more than may be there
+    content = stream.read(MOST_OF_PIPE + 1)  # one more than allowed
     if len(content) > MOST_OF_PIPE:
         raise OSError(errno.EFBIG, f"it does not end within {MOST_OF_PIPE:,} bytes")
     return content
 
 
 def _first_of_pipe(descriptor: int) -> bytes:
-    """What a pipe holds, once it was opened for writing. Raises OSError where nobody does that."""
+    """The first bytes of a pipe, once a writer has opened it. Raises OSError if nobody does."""
     changed = select.poll()
-    changed.register(descriptor, select.POLLIN)  # and, without being asked for, that a writer has gone
+    changed.register(descriptor, select.POLLIN)  # and, unrequested, that a writer has gone
     end = time.monotonic() + WAITS_FOR_WRITER
     while True:
         try:
@@ -390,7 +390,6 @@ def remove_abandoned(folder: Path) -> None:
 
 
 def _is_alive(pid: int) -> bool:
-    """Whether a process of this machine runs."""
     try:
         os.kill(pid, 0)  # sends nothing
     except PermissionError:  # it is another user's

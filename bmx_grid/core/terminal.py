@@ -1,6 +1,6 @@
 """How commands behave on a terminal, a pipe or a file: odd encodings, closed pipes, signals, plain warnings, progress.
 
-Progress of long work goes to standard error, by tqdm: a bar on a terminal, elsewhere a line every half minute.
+Progress of long work goes to standard error, by tqdm: a bar on a terminal, otherwise a line every half minute.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from bmx_grid.core.secrets import masked_address, masked_argument
 from bmx_grid.core.stopping import answer_signal, exit_status, listening, signalled
 from bmx_grid.core.wording import shortened, visible_lines
 
-FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})  # of what is written to
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})  # of an output stream
 CLEAR = "\r\x1b[K"  # to the left, and clear the line
 LINE_EVERY_S = 30.0  # between progress lines where standard error is no terminal
-LONGEST_MISTAKE = 600  # characters of what is said of arguments
+LONGEST_MISTAKE = 600  # characters of a message on arguments
 BYTES = "B"  # the unit that is written with a prefix: 12.3MB
 BAR = "{desc} {percentage:3.0f}% |{bar}| {n_fmt}/{total_fmt}"
 LINE = "{desc}: {n_fmt} of {total_fmt}{unit} ({percentage:.0f}%)"
@@ -54,12 +54,12 @@ def parser(name: str, doc: str | None) -> argparse.ArgumentParser:
 
 
 def command(work: Callable[[], int | None], interrupted: str = "Interrupted.") -> int:
-    """Run a command's work and return its exit status: that of the work, 0 where it returns none.
+    """Run a command's work and return its exit status: that of the work, 0 if it returns none.
 
     2 with one sentence for a mistake, 1 with one when the memory does not suffice or the output cannot be written, 130
     after Ctrl-C, 143 after SIGTERM.
 
-    interrupted: what is said after a signal. Once one has arrived, this is how the command ends, whatever the work
+    interrupted: the line printed after a signal. Once one has arrived, this is how the command ends, whatever the work
     returned or raised: libraries swallow the interrupt or raise an error of their own in its place.
     Characters that the output's encoding lacks are escaped, and a closed pipe (`| head`) is not an error.
     """
@@ -81,16 +81,16 @@ def command(work: Callable[[], int | None], interrupted: str = "Interrupted.") -
 
 
 def say_error(sentence: str) -> None:
-    """Say on standard error, in one printable line without secrets, what is wrong."""
+    """Print a mistake to standard error, in one printable line without secrets."""
     print(f"error: {printable(masked_address(sentence))}", file=sys.stderr)
 
 
 def _status(work: Callable[[], int | None]) -> int:
-    """Do the work; the status to leave with. After a signal no mistake is told: `command` says what happened."""
+    """Do the work; the status to leave with. After a signal no mistake is printed: `command` reports the signal."""
     try:
         with plain_warnings():
             status = work() or 0
-        # Here, not as Python ends: a closed pipe or a full disk can still be answered.
+        # Before Python ends: now a closed pipe or a full disk can still be answered.
         sys.stdout.flush()
         return status
     except BmxError as error:
@@ -144,7 +144,7 @@ def say(line: str) -> None:
 
 
 def _mute() -> None:
-    """Send standard output nowhere from here on: what is still in its buffer, too, which Python writes as it ends."""
+    """Discard standard output from now on, its buffer included, which Python writes as it ends."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
 
@@ -162,9 +162,9 @@ def _show_warning(
 class Progress:
     """Counts pieces of work against their total, with the rate and the time left; use it as a context manager.
 
-    total: how many there are; None where that is not known, 0 for nothing to show.
-    label: what is going on, at the start of every line. unit: what is counted, in the plural ("texts"), or BYTES.
-    time_left: the end of every line, if pieces take differently long; None for the rate and what follows from it.
+    total: number of pieces; None if unknown, 0 for nothing to show.
+    label: name of the work, at the start of every line. unit: of the pieces, in the plural ("texts"), or BYTES.
+    time_left: the end of every line, if pieces take differently long; None for the rate and the time from it.
     """
 
     def __init__(
@@ -261,7 +261,7 @@ def interval(seconds: float) -> str:
 
 @contextmanager
 def working(label: str) -> Iterator[None]:
-    """Say on a terminal what is being done, in a line that goes when it is done: for what cannot be counted."""
+    """Show uncountable work on a terminal, in a line that disappears at the end."""
     shown = sys.stderr.isatty()
     if shown:
         print(f"\r{label} …", end="", file=sys.stderr, flush=True)
@@ -273,7 +273,7 @@ def working(label: str) -> Iterator[None]:
 
 
 def command_line() -> str:
-    """The command that runs, to be pasted, without its secrets; in a notebook or another program its file alone."""
+    """The command that runs, to be pasted, without its secrets; in a notebook or another program only its file."""
     program = Path(sys.argv[0])
     arguments = map(masked_argument, sys.argv[1:])
     if program.name == "__main__.py":

@@ -12,7 +12,7 @@ def one_blas_thread() -> AbstractContextManager[Any]:
     """A context in which NumPy and SciPy solve and multiply on one thread (6 us to enter and leave).
 
     So that the number of threads cannot change the last bits of a result: from about 100 unknowns on, OpenBLAS
-    factorises in an order that depends on its threads, and workers have fewer of them the more workers there are. Where
+    factorises in an order that depends on its threads, and workers have fewer of them the more workers there are. If
     other programs hold the cores, its threads also wait for each other most of the time.
 
     SciPy brings a BLAS of its own: import scipy.linalg before this block, if it is used there.

@@ -1,6 +1,6 @@
 """How numbers, points, names and settings are written for people: one notation for terminal, tables, figures and pages.
 
-Options are named as the field writes them (`written`) in drawings, on pages and in answers; tables keep what is typed.
+Options are named as the field writes them (`written`) in drawings, on pages and in answers; tables keep typed names.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ UNDEFINED = "n/a"
 MINUS = "−"  # where type is set: drawings and pages
 BASELINE = "baseline"
 FACTOR_NAMES = {"dataset": "data set", "language_pair": "language pair", "metric": "metric", "explainer": "explainer"}
-LONGEST_STEM = 150  # bytes: file systems take 255, and a file being written carries host, process and suffix beside it
+LONGEST_STEM = 150  # bytes: file systems take 255, and a temporary file's name adds host, process and suffix
 # Characters that turn the direction of a line, so that a text reads as another one.
 TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 ODD = re.compile(r"[^\w+.,() -]")  # signs that a checked name has not
@@ -58,16 +58,16 @@ CORRELATION_NAMES = {
     "kendall": "Kendall's τ",
     "kendall_tau_c": "Kendall's τ-c",
 }
-LONGEST_LABEL = 44  # characters of a name where there is room for a line
-SHORT_LABEL = 22  # beside the axes of a figure that is a column wide
+LONGEST_LABEL = 44  # characters of a name that has a line of its own
+SHORT_LABEL = 22  # next to the axes of a figure that is a column wide
 
 
 def number(value: float | None, form: str = "g", minus: str = "-") -> str:
-    """A number in the format `form`; "n/a" where it is undefined, "" for None, "inf" where it is infinite.
+    """A number in the format `form`; "n/a" for NaN, "" for None, "inf" for infinity.
 
-    What rounds to 0 has no minus: -0.00001 in the form ".4f" is 0.0000. Where the form shows signs, as gains have them,
-    it has as many digits as its first one needs: -0.00001 in the form "+.4f" is -0.00001. There 0.0000, without a sign,
-    is 0 or below 5e-9, which is nothing that scores and human judgements could tell from 0. In the form P_VALUE it has
+    A number that rounds to 0 has no minus: -0.00001 in the form ".4f" is 0.0000. In forms with signs, used for gains,
+    it keeps its first digit: -0.00001 in the form "+.4f" is -0.00001. In these forms 0.0000, without a sign, is 0 or
+    below 5e-9, which scores and human judgements cannot distinguish from 0. In the form P_VALUE it has
     three decimals, and no p value is 0: one below .001 is "< 0.001".
     """
     if value is None:
@@ -190,7 +190,7 @@ def factor_in_words(factor: str) -> str:
 
 
 def counted(count: int, thing: str, things: str | None = None) -> str:
-    """1 setting, 2 settings, 1,000 settings; `things` is the plural where it is not `thing` with an s."""
+    """1 setting, 2 settings, 1,000 settings; `things` is an irregular plural."""
     if count == 1:
         return f"{count} {thing}"
     plural = f"{thing}s" if things is None else things
@@ -209,7 +209,7 @@ def visible(text: str) -> str:
 
     A name can then neither end a comment or a row, nor move the cursor of a terminal.
     """
-    # Nearly all names end here, without a look at each character.
+    # Nearly all names return now, without a look at each character.
     if text.isascii() and text.isprintable():
         return text
     return "".join(map(_visible_sign, text))
@@ -225,8 +225,8 @@ def visible_lines(text: str) -> str:
 def file_stem(*names: str, separator: str = ".") -> str:
     """Names as a file name without suffix, at most 150 bytes and never a path; other names give another stem.
 
-    Letters, digits and the signs _-+.,() and blanks stay, all else becomes "_". Where that changes names, or they are
-    empty, too long, or hold the separator, the first 12 digits of their SHA-256 stand at the end.
+    Letters, digits and the signs _-+.,() and blanks stay, all else becomes "_". If that changes names, or if they
+    are empty, too long, or hold the separator, the first 12 digits of their SHA-256 are appended.
     """
     joined = separator.join(names)
     stem = ODD.sub("_", joined)
@@ -235,11 +235,11 @@ def file_stem(*names: str, separator: str = ".") -> str:
     is_readable = stem == joined and all(names) and is_unique
     if is_readable and len(stem.encode()) <= LONGEST_STEM:
         return stem
-    # Joined by NUL, which tells apart what the separator does not. Half characters, of broken input, are no UTF-8.
+    # Joined by NUL, as names may hold the separator. Half characters, of broken input, are no UTF-8.
     key = "\0".join(names).encode(errors="surrogatepass")
     mark = hashlib.sha256(key).hexdigest()[:12]
     longest = LONGEST_STEM - len(mark) - 1
-    # The limit is in bytes, which may end within a character: what is left of it is dropped.
+    # The limit is in bytes, which may end within a character: its remaining bytes are dropped.
     start = stem.encode(errors="replace")[:longest].decode(errors="ignore")
     return f"{start}-{mark}"
 
@@ -258,13 +258,13 @@ def _visible_sign(sign: str) -> str:
 
 
 def first_line(error: Exception) -> str:
-    """What an error says, in one line: its first one, or its type where it says nothing."""
+    """The first line of an error's message, or its type if the message is empty."""
     message = str(error) or type(error).__name__
     return message.splitlines()[0]
 
 
 def telling_apart(paths: Sequence[PurePath]) -> list[str]:
-    """A short name per path: as many of its parts, from the end, as tell them apart; the whole paths if none do."""
+    """A short name per path: its shortest end that makes the paths distinct; the whole path if none does."""
     most_parts = max((len(path.parts) for path in paths), default=0)
     for n_parts in range(1, most_parts + 1):
         names = ["/".join(path.parts[-n_parts:]) for path in paths]
@@ -301,7 +301,7 @@ def in_shell(word: str) -> str:
 
 
 def _shell_sign(sign: str) -> str:
-    """A character between $' and ': bytes of what no terminal shows, and an escape where the shell needs one."""
+    """A character between $' and ': bytes for unprintable ones, and an escape if the shell needs one."""
     if sign in "\\'":
         return "\\" + sign
     if sign.isprintable():
@@ -312,6 +312,6 @@ def _shell_sign(sign: str) -> str:
 def quoted(text: str) -> str:
     """A text between quotation marks, as an override has it: Hydra removes backslashes only before such a mark."""
     escaped = re.sub(r'(\\*)"', r'\1\1\\"', text)
-    # The closing mark comes behind these.
+    # The closing mark follows.
     escaped = re.sub(r"(\\*)\Z", r"\1\1", escaped)
     return f'"{escaped}"'

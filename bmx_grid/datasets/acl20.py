@@ -1,8 +1,8 @@
-"""WMT test sets as they lie in the repository of Zhao et al., ACL 2020 (ACL20-Reference-Free-MT-Evaluation).
+"""WMT test sets as published in the repository of Zhao et al., ACL 2020 (ACL20-Reference-Free-MT-Evaluation).
 
 WMT17 metrics task: seven to-English pairs of 560 directly assessed segments (Bojar, Graham, Kamran: Results of the
-WMT17 Metrics Shared Task, WMT 2017). Sources are raw text; references and hypotheses are lower-cased and tokenised
-there, with entities (`&apos;`), which no metric expects: they are unescaped by default.
+WMT17 Metrics Shared Task, WMT 2017). Sources are raw text; references and hypotheses are lower-cased and tokenised,
+with entities (`&apos;`), which no metric expects: they are unescaped by default.
 
 WMT19 metrics task, system level, en-de and de-en: whole test sets, and one human score per system (Ma, Wei, Bojar,
 Graham: Results of the WMT19 Metrics Shared Task, WMT 2019). All texts are raw: cased and not tokenised.
@@ -45,7 +45,6 @@ class _Acl20(Published):
         return f"ACL20-Reference-Free-MT-Evaluation/WMT{self.YEAR % 100}"
 
     def _shared(self, language_pair: str) -> list[str]:
-        """The score table, the source and the reference."""
         source, target = language_pair.split("-")
         stem = f"newstest{self.YEAR}-{source}{target}"
         return [
@@ -86,8 +85,8 @@ class _Acl20(Published):
 class Wmt17(_Acl20):
     """Ids are the published SIDs (line numbers from 1); human scores are standardised direct assessments (`da`).
 
-    unescape: turn entities in all three texts into the characters they stand for. False keeps the published
-        text, which the numbers of `experiments/bmx_2022` were measured on.
+    unescape: turn entities in all three texts into characters. False keeps the published
+        text, as used by `experiments/bmx_2022`.
     Systems that produced the same string were judged once, under their names joined by `+`.
     Blanks at line ends are removed: an aligner's padding is not a word.
     """
@@ -153,7 +152,7 @@ class Wmt19(_Acl20):
         if best.empty:
             raise ConfigError(
                 f"dataset.{self.name}.systems={self.systems} keeps none of the {len(rows)} systems "
-                f"of {language_pair}; ask for more."
+                f"of {language_pair}; choose a higher number."
             )
         segments = []
         for system, lines in self._texts(data_dir, language_pair, best.SYSTEM).items():

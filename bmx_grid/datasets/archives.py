@@ -48,7 +48,7 @@ Members = Iterator[tuple[tarfile.TarInfo, IO[bytes] | None]]
 
 @contextmanager
 def open_archive(path: Path, limit: int) -> Iterator[Members]:
-    """The members of a tar.gz in their order, each with its content where it is a file, to be read before the next.
+    """The members of a tar.gz in their order, each with its content if it is a file, to be read before the next.
 
     limit: bytes of all members together. Raises DataError, also for errors while a member's content is read in this
     block, when the archive is damaged, cannot be opened or unpacks to more.
@@ -65,7 +65,7 @@ def open_archive(path: Path, limit: int) -> Iterator[Members]:
 
 
 class _Limited(io.RawIOBase):
-    """Reads a member as long as its header says, and headers of a limited length: tarfile takes hours for long ones."""
+    """Reads a member up to its header's length, and headers of a limited length: tarfile takes hours for long ones."""
 
     def __init__(self, stream: gzip.GzipFile, path: Path) -> None:
         self._stream = stream
@@ -73,7 +73,7 @@ class _Limited(io.RawIOBase):
         self.left = HEADERS
 
     def read(self, size: int = -1) -> bytes:
-        # Never more than a piece, also where all is asked for: the limit is checked after each.
+        # Never more than a piece, even if all is requested: the limit is checked after each piece.
         piece = size if 0 <= size < CHUNK else CHUNK
         content = self._stream.read(piece)
         self.left -= len(content)
@@ -90,7 +90,7 @@ def _members(archive: tarfile.TarFile, stream: _Limited, limit: int) -> Members:
             raise DataError(
                 f"{stream.path}: refused, the archive unpacks to more than {limit:,} bytes; download it again."
             )
-        # A stream cannot be wound on: the content is read even where nobody asks for it. A damaged header may name a
+        # A stream cannot be wound on: the content is read even if nobody uses it. A damaged header may name a
         # size below 0.
         stream.left = max(member.size, 0) + HEADERS
         content = archive.extractfile(member) if member.isfile() else None

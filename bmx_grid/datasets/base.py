@@ -1,4 +1,4 @@
-"""What a data set is: a reader that turns its publisher's files into segments, one language pair at a time.
+"""Data sets: a reader turns its publisher's files into segments, one language pair at a time.
 
 The files of published data sets are known by their SHA-256 sums.
 """
@@ -56,7 +56,7 @@ def how_many(asked: str, count: int, key: str) -> int:
 
 
 def numbered(hypotheses: Sequence[str], sources: Sequence[str]) -> tuple[Segment, ...]:
-    """Segments of lines, whose ids are the lines' numbers from 0. Raises ValueError for other numbers of them."""
+    """Segments of lines, whose ids are the lines' numbers from 0. Raises ValueError for different numbers of lines."""
     segments = []
     for row, (hypothesis, source) in enumerate(zip(hypotheses, sources, strict=True)):
         segments.append(Segment(str(row), hypothesis, source))
@@ -98,17 +98,17 @@ class Source:
 class DatasetReader(Component):
     """A data set that can be read one language pair at a time.
 
-    name: how the data set is called in plans, tables and file names.
+    name: of the data set in plans, tables and file names.
     language_pairs: the pairs to use, in this order; the data set may have more (`PAIRS`).
     sources: where `download` fetches the files that `needs` lists. Empty: nothing to download.
-    constructed: whether texts or scores were made up: a sweep then says that it is no evidence, and gives no advice.
+    constructed: whether texts or scores were made up: a sweep then warns that it is no evidence, and gives no advice.
 
     All four are runtime fields. A setting names its data set and pair itself, and the texts and
     scores that were read are in `SegmentSet.fingerprint`: narrowing the pairs or another
     data_dir must not make an attribution count as a different one.
     """
 
-    # What the data set has; empty: whatever its file holds.
+    # The pairs of the data set; empty: those of its file.
     PAIRS: ClassVar[tuple[str, ...]] = ()
 
     name: str = runtime()
@@ -126,7 +126,7 @@ class DatasetReader(Component):
                 raise ConfigError(f"dataset.{self.name}.language_pairs lists '{pair}' {times} times.")
 
     def pairs(self, data_dir: Path) -> tuple[str, ...]:
-        """The language pairs to use. Reads the files only where they decide (`tabular`)."""
+        """The language pairs to use. Reads the files only if they decide (`tabular`)."""
         return self.language_pairs
 
     def needs(self, language_pair: str) -> list[str]:
@@ -137,8 +137,8 @@ class DatasetReader(Component):
     def read(self, data_dir: Path, language_pair: str) -> SegmentSet:
         """The segments of one language pair, in the order of the publisher's file.
 
-        Raises ConfigError for a pair that the data set lacks, DataMissingError when a file is not
-        there, DataError when a file's content is not what its layout promises.
+        Raises ConfigError for a pair that the data set lacks, DataMissingError when a file does
+        not exist, DataError when a file's content violates its layout.
         """
 
     def check_pair(self, language_pair: str) -> None:
@@ -147,13 +147,13 @@ class DatasetReader(Component):
             raise ConfigError(f"dataset.{self.name}: " + unknown("language pair", language_pair, self.PAIRS))
 
     def published_at(self) -> str:
-        """Where people find the files that `needs` names; "" where nothing is known."""
+        """The address of the files that `needs` names, for people; "" if unknown."""
         if not self.sources:
             return ""
         return f", from https://github.com/{self.sources[0].repository}"
 
     def require(self, data_dir: Path, relative: Iterable[str]) -> list[Path]:
-        """The paths of these files below `data_dir`. Raises DataMissingError naming those not there."""
+        """The paths of these files below `data_dir`. Raises DataMissingError naming missing ones."""
         paths = [Path(data_dir) / needed for needed in relative]
         missing = [path for path in paths if not is_file(path)]
         if not missing:
@@ -161,9 +161,9 @@ class DatasetReader(Component):
         # `download` fetches only files that it can check.
         unknown_files = without_checksum(str(path.relative_to(data_dir)) for path in missing)
         if not self.sources:
-            way_out = "make the files as docs/data.md says."
+            way_out = "make the files as described in docs/data.md."
         elif unknown_files:
-            way_out = f"put the files there by hand{self.published_at()}: no checksum of them is known here."
+            way_out = f"put the files there by hand{self.published_at()}: their checksums are unknown."
         else:
             way_out = f"fetch the files with: python -m bmx_grid data download {self.name} data_dir={data_dir}"
         names = named([str(path) for path in missing])
@@ -193,7 +193,7 @@ def manifest() -> MappingProxyType[str, Entry]:
 
 
 def without_checksum(paths: Iterable[str]) -> list[str]:
-    """Those of which no checksum is known: `download` fetches none of them, and nothing checks them."""
+    """The paths without a known checksum: `download` does not fetch them, and nothing checks them."""
     return [path for path in paths if path not in manifest()]
 
 
@@ -203,10 +203,10 @@ def published_files(prefix: str) -> list[str]:
 
 
 def verify(path: Path, entry: Entry) -> State:
-    """Whether the file at `path` is there and has the size and the checksum of `entry`."""
+    """Whether the file at `path` exists and has the size and the checksum of `entry`."""
     if not is_file(path):
         return "missing"
-    # The size first: it spares reading the file where that tells already.
+    # The size first: a file of another size need not be read.
     if path.stat().st_size != entry.size:
         return "differs"
     with path.open("rb") as content:
@@ -232,7 +232,7 @@ class Published(DatasetReader):
             ) from error
 
     def _differing(self, data_dir: Path, language_pair: str) -> list[str]:
-        """The paths of the pair's files that are not as published, or of which no checksum is known."""
+        """The paths of the pair's files that are not as published, or without a known checksum."""
         paths = []
         for relative in dict.fromkeys(self.needs(language_pair)):
             path = data_dir / relative
@@ -242,20 +242,20 @@ class Published(DatasetReader):
         return paths
 
     def pairs(self, data_dir: Path) -> tuple[str, ...]:
-        """The pairs to use, without those that cannot be had here, which a warning names; all where that is all.
+        """The pairs to use, without unavailable ones, which a warning names; all pairs if all are unavailable.
 
-        Those are pairs with files that are absent and that `download` cannot fetch, as their checksums are unknown.
+        Unavailable are pairs with missing files that `download` cannot fetch, as their checksums are unknown.
         """
         absent = []
         for pair in self.language_pairs:
             if not all(is_file(Path(data_dir) / path) for path in without_checksum(self.needs(pair))):
                 absent.append(pair)
-        # With no pair left the error of `read` tells more than a warning about all of them.
+        # With no pair left the error of `read` is clearer than a warning about all pairs.
         if not absent or len(absent) == len(self.language_pairs):
             return self.language_pairs
         names = ", ".join(absent)
         warnings.warn(
-            f"data set '{self.name}': {names} left out: not in {data_dir}; put the files there by hand"
+            f"data set '{self.name}': skipped {names}: files not found in {data_dir}. Copy them into that folder"
             f"{self.published_at()}.",
             stacklevel=2,
         )
@@ -263,4 +263,4 @@ class Published(DatasetReader):
 
     @abstractmethod
     def _read(self, data_dir: Path, language_pair: str) -> SegmentSet:
-        """The segments. Raises ValueError, LookupError or the like where a file is not as published."""
+        """The segments. Raises ValueError, LookupError or the like if a file is not as published."""

@@ -16,7 +16,7 @@ from bmx_grid.core.storage import check_readable
 from bmx_grid.core.wording import counted, first_line, visible
 from bmx_grid.datasets.table_file import FIRST_ROWS, SPLIT, Reading, TableFile, header_of
 
-# Rows decoded at once: one stored value may decode to a large text in each of them.
+# Rows decoded at once: one stored value may decode to a large text in every row.
 BATCH = 256
 # What reading a damaged workbook may raise: openpyxl checks little. SyntaxError is that of XML.
 UNREADABLE = (
@@ -79,7 +79,7 @@ def read_parquet(path: Path, limit: int, reading: Reading) -> TableFile:
         return values
 
     names = list(parts_of)
-    # A name that is there twice is refused if it is read.
+    # A name that occurs twice is refused if it is read.
     for name, count in Counter(schema.names).items():
         names += [name] * (count - 1)
     objects = [parts[0] for parts in parts_of.values() if len(parts) > 1]
@@ -153,10 +153,10 @@ def _filled_rows(path: Path, skipped: int) -> Iterator[tuple[int, Cells]]:
     """The number and the cells of each row of the first sheet that has a value, as Excel numbers them."""
     import pandas as pd
 
-    # Of the workbook that pandas opens, formulas are what they were last computed to.
+    # In a workbook that pandas opens, formulas have the values last computed.
     with pd.ExcelFile(path, engine="openpyxl") as file:
         sheet = file.book.worksheets[0]
-        # What the file says of its size may be wrong.
+        # The size that the file declares may be wrong.
         sheet.reset_dimensions()
         n_cells = 0
         for number, cells in enumerate(sheet.iter_rows(values_only=True), start=1):

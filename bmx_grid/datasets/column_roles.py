@@ -1,4 +1,4 @@
-"""Which columns of a table play which roles: one recognition for files, frames and what is shown of them."""
+"""The roles of a table's columns: one recognition for files, frames and previews."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bmx_grid.core.wording import listed_columns, named
 from bmx_grid.datasets.table_file import TableFile, is_gap
 
 Roles = Mapping[str, tuple[str, ...]]
-# What an output is known by.
+# The roles that identify an output.
 OUTPUT_KEY = ("id", "system", "language_pair")
 # Role -> other names that such columns often have, compared as `_plainly` writes them.
 _NAMES = Path(__file__).with_name("usual_columns.tsv").read_text(encoding="utf-8").splitlines()[1:]
@@ -35,7 +35,7 @@ def _check_role(role: str, columns: Sequence[str], names: Sequence[str], where: 
     has_many = role in MANY_COLUMNS
     are_repeated = len(set(columns)) < len(columns)
     if not columns or are_repeated or (len(columns) > 1 and not has_many):
-        expected = "one or more, each once" if has_many else "one column"
+        expected = "one or more, without repeats" if has_many else "one column"
         raise ConfigError(f"{where}{role} is [{', '.join(columns)}]; name {expected}.")
     for name in columns:
         if name not in names:
@@ -55,16 +55,16 @@ def named_roles(arguments: Sequence[str]) -> dict[str, str | tuple[str, ...]]:
             roles = ", ".join(COLUMN_ROLES)
             raise ConfigError(f"--columns {argument}: write ROLE=COLUMN, with one of {roles}.")
         if role in columns and role not in MANY_COLUMNS:
-            raise ConfigError(f"--columns: the {role} is given twice; name one column.")
+            raise ConfigError(f"--columns: {role} is set twice; choose one column.")
         columns[role] = (*columns.get(role, ()), column)
     # A single column is a text, as in a configuration.
     return {role: names[0] if len(names) == 1 else names for role, names in columns.items()}
 
 
 def usual_columns(names: Sequence[str], taken: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """role -> its column, of the roles not in `taken` that a column's own or usual name (in any case) stands for.
+    """role -> its column, of the roles not in `taken` that a column's own or usual name (in any case) matches.
 
-    A column plays one role. Of several usual names of a role, the one that stands first in the list is taken.
+    A column plays one role. Of several usual names of a role, the first in the list is taken.
     """
     used = set(chain.from_iterable(taken.values()))
     chosen: dict[str, str] = {}
@@ -107,7 +107,7 @@ def first_few(names: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class TableRoles:
-    """roles: role -> its columns. guessed: those that only a usual name tells. notes: role -> why it has no column."""
+    """roles: role -> its columns. guessed: those found by a usual name only. notes: role -> why it has no column."""
 
     roles: Roles
     guessed: Roles = field(default_factory=dict)
@@ -133,14 +133,14 @@ def roles_of_table(
     Args:
         table: an opened table.
         chosen: role -> columns that the user named.
-        needed: roles without which nothing can be done; with a hypothesis that is also a source or a reference.
-        way_out: what to write, for a role (`{}`); behind `command`.
-        command: what is typed again with the way out.
+        needed: roles that must have a column; with a hypothesis also a source or a reference.
+        way_out: text to type for a role (`{}`), after `command`.
+        command: the command to repeat with the way out.
         taken: columns that play another part.
 
     Raises:
         ConfigError: a role or column is unknown, or roles contradict each other.
-        DataError: needed roles have no column; all of them in one sentence.
+        DataError: needed roles have no column; one sentence names them all.
     """
     where = str(table.path)
     names = [name for name in dict.fromkeys(table.names) if name not in taken]
@@ -183,12 +183,12 @@ def roles_of_table(
 
 
 def _check_systems(table: TableFile, roles: Roles, chosen: Mapping[str, Sequence[str]]) -> None:
-    """Raise ConfigError where several columns of hypotheses contradict other roles."""
+    """Raise ConfigError if several columns of hypotheses contradict other roles."""
     hypotheses = roles["hypothesis"]
     listed = ", ".join(hypotheses)
     if "system" in chosen:
         raise ConfigError(
-            f"{table.path}: columns: the hypotheses [{listed}] name the systems, and so does system; name one of them."
+            f"{table.path}: columns: the hypotheses [{listed}] name the systems, and so does system; choose one."
         )
     if has_rating_columns(roles):
         raise ConfigError(

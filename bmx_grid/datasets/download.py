@@ -35,7 +35,7 @@ TIMEOUT_S = 30.0
 def file_states(reader: DatasetReader, data_dir: Path) -> dict[Entry, State]:
     """The state below `data_dir` of all files with known checksums that the reader's language pairs need, by path.
 
-    Raises DataError where none of them has a known checksum.
+    Raises DataError if none has a known checksum.
     """
     needed: set[str] = set()
     for pair in reader.language_pairs:
@@ -52,7 +52,7 @@ def file_states(reader: DatasetReader, data_dir: Path) -> dict[Entry, State]:
 
 
 def unverifiable(reader: DatasetReader) -> list[str]:
-    """The language pairs with a file of which no checksum is known: it cannot be fetched, and is not checked."""
+    """The language pairs with a file without a known checksum: it cannot be fetched, and is not checked."""
     pairs = []
     for pair in reader.language_pairs:
         if without_checksum(reader.needs(pair)):
@@ -61,7 +61,7 @@ def unverifiable(reader: DatasetReader) -> list[str]:
 
 
 def _wanted(readers: Sequence[DatasetReader], data_dir: Path) -> dict[Source, dict[str, Entry]]:
-    """The files that are missing or differ, by the archive that holds them and by path; says which will be replaced.
+    """The files that are missing or differ, by the archive that holds them and by path; prints which will be replaced.
 
     Raises DataError for a file that none of its reader's archives holds.
     """
@@ -74,24 +74,24 @@ def _wanted(readers: Sequence[DatasetReader], data_dir: Path) -> dict[Source, di
                 print(f"{data_dir / entry.path} differs from the published file and will be replaced")
             homes = [source for source in reader.sources if entry.path.startswith(f"{source.folder}/")]
             if not homes:
-                raise DataError(f"dataset.{reader.name}.sources: none of them holds {entry.path}.")
+                raise DataError(f"dataset.{reader.name}.sources: {entry.path} not found in any archive.")
             wanted.setdefault(homes[0], {})[entry.path] = entry
     return wanted
 
 
 def download(readers: Sequence[DatasetReader], data_dir: Path) -> int:
-    """Fetch what is missing or differs, each archive once; return the number of files written.
+    """Fetch missing and differing files, every archive once; return the number of files written.
 
-    Files that are there and verified are left alone, and their archives not fetched. A file that
+    Verified files are left alone, and their archives not fetched. A file that
     differs is replaced. Raises DataMissingError when an archive is unavailable, DataError when its
-    content is not what is expected. An archive is deleted after use.
+    content is not as expected. An archive is deleted after use.
     """
     wanted = _wanted(readers, data_dir)
     if not wanted:
         return 0
     try:
         data_dir.mkdir(parents=True, exist_ok=True)
-        # Below data_dir, where there is room for data; removed with what a failed download left.
+        # Below data_dir, which has room for data; removed with the remains of a failed download.
         temporary = tempfile.TemporaryDirectory(prefix=ARCHIVES, dir=data_dir)
     except OSError as error:
         raise DataError(f"cannot write to {data_dir}: {error.strerror}; choose another data_dir=DIR.") from error
@@ -162,7 +162,7 @@ def unpack_archive(archive: Path, data_dir: Path, folder: str, wanted: Mapping[s
 
     Raises DataError, naming the member, when a member has an absolute path or climbs out of the
     archive (nothing of such an archive is trusted), when a wanted file is a link or a device, has
-    another size or checksum, or is not there; and when the archive is damaged or unpacks to more than 20 GB.
+    another size or checksum, or is missing; and when the archive is damaged or unpacks to more than 20 GB.
     """
     unpacked = set()
     with open_archive(archive, REPOSITORY_BYTES) as members:
@@ -176,7 +176,7 @@ def unpack_archive(archive: Path, data_dir: Path, folder: str, wanted: Mapping[s
                 continue
             if content is None:
                 raise DataError(f"{archive}: refused, '{name}' is a link or a device, not a file.")
-            # Read only if the size is right, so that nothing larger than what is expected gets into memory.
+            # Read only if the size is right, so that nothing larger than expected gets into memory.
             raw = content.read() if member.size == entry.size else b""
             sha256 = hashlib.sha256(raw).hexdigest()
             if sha256 != entry.sha256:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # The folder of metrics in a test set of mt-metrics-eval.
 TREE = "metric-scores"
-# What a placeholder of a path can stand for, where that is known beforehand.
+# The values that a placeholder of a path can take, if they are known beforehand.
 VALUES = {"level": ("seg", "sys"), "side": ("target", "source", "reference")}
 _PART = re.compile(r"\{(?P<name>\w*)\}|(?P<wild>[*?]|\[[^\]/]+\])|.", re.DOTALL)
 _WILD = {"*": "[^/]*", "?": "[^/]"}
@@ -33,10 +33,10 @@ class ImportedFile:
     """Rows of scores of segments or systems, or of word values of one side of a text each.
 
     rows: the columns `value` and `place` ("line 3"), and `id`, `system`, `language_pair`, `side` and `words` (a tuple)
-    where the file has them; without ids they are in the order of the sources. The values are floats, NaN where the
-    file says that there is none; of words an array with a value per word (of labels -1, BAD, and 0, OK), or None for a
+    if the file has them; without ids rows are in the order of the sources. The values are floats, NaN if the file
+    declares them missing; of words an array with a value per word (of labels -1, BAD, and 0, OK), or None for a
     text that is not explained.
-    of_systems: whether scores are those of whole systems. are_labels: whether word values are labels. low_is_error:
+    of_systems: whether scores are of whole systems. are_labels: whether word values are labels. low_is_error:
     whether a low value is a suspected error. is_numbered: whether ids are the numbers of the sources from 0.
     """
 
@@ -51,7 +51,7 @@ class ImportedFile:
 def _metric_and_references(stem: str, segments: SegmentSet) -> tuple[str, set[str]]:
     """The name of a metric, and the references that it read: METRIC-REF, METRIC-REF.REF or METRIC-all.
 
-    Without references of the data set in it, a name is as it stands, also METRIC-src, which read none.
+    A name without references of the data set is used unchanged, also METRIC-src, which read none.
     """
     name, _, suffix = stem.rpartition("-")
     known = set(segments.references)
@@ -63,18 +63,18 @@ def _metric_and_references(stem: str, segments: SegmentSet) -> tuple[str, set[st
 
 @dataclass(frozen=True, kw_only=True)
 class FileSource(Component):
-    """What is read from files. KEY: of its configuration; ROLES: of columns; PART: the placeholder that tells files of
-    one metric apart, "level" or "side".
+    """Values read from files. KEY: of its configuration; ROLES: of columns; PART: the placeholder for the files of
+    one metric, "level" or "side".
 
-    file: the path, seen from where the command runs. {language_pair} and {dataset} stand for the names of what is
-        evaluated; with {metric} the option stands for as many metrics or explainers as there are names in its place;
+    file: the path, seen from where the command runs. {language_pair} and {dataset} are the evaluated pair and data
+        set; with {metric} the option becomes one metric or explainer for every name found in its place;
         {level} is seg and sys, {side} target, source or reference; * is anything. The folder of a test set of
-        mt-metrics-eval stands for all its metrics. A metric's name ends before the reference that it read, as its file
-        is called (COMET-refA); where the data set names its references, its scores are those by the pair's own.
+        mt-metrics-eval means all its metrics. A metric's name ends before the reference that it read (COMET-refA); if
+        the data set names its references, the scores are those by the pair's own.
     files: in place of file, name -> path: several under names of their own.
     decimal: the decimal sign of scores that are texts.
     columns: of a table, role -> column. A role that is null takes the column of its own name.
-    language_pairs: the one pair that the file is of, where neither it nor its path says so and there are several.
+    language_pairs: the file's one pair, if neither its content nor its path names it and the sweep has several.
     extra: "refuse" or "ignore" rows of ids or systems that the test set does not have, of spans in another text than
         the segment's, as after post-editing, and of spans beyond it.
     """
@@ -97,18 +97,18 @@ class FileSource(Component):
             if role not in self.ROLES:
                 raise ConfigError(f"{self.KEY}.columns: " + unknown("role", role, self.ROLES))
         if self.file is not None and self.files:
-            raise ConfigError(f"{self.KEY}: both file and files are given; name one with file, or several with files.")
+            raise ConfigError(f"{self.KEY}: file and files are both set; use file for one, files for several.")
         if len(self.language_pairs) > 1:
             raise ConfigError(
-                f"{self.KEY}.language_pairs names {len(self.language_pairs)} pairs, but it says which one a file is "
-                "of; for several write {language_pair} in the path, or give the file a column language_pair."
+                f"{self.KEY}.language_pairs names {len(self.language_pairs)} pairs, but must name the one pair of the "
+                "file; for several write {language_pair} in the path, or give the file a column language_pair."
             )
 
     def members(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Self]:
-        """The options that this one stands for, by name; in a sweep of one language pair its files are of that one.
+        """The options that this one expands to, by name; in a sweep of one language pair its files are of that one.
 
         name: of the option, for files that name no metric. Raises ConfigError when no file is named, DataMissingError
-        when {metric} stands for nothing.
+        when {metric} matches nothing.
         """
         pairs = tuple(dict.fromkeys(segments.language_pair for segments in sets))
         language_pairs = self.language_pairs
@@ -129,8 +129,8 @@ class FileSource(Component):
                 labels.add(label)
         if sets and not labels:
             raise DataMissingError(
-                f"{self.KEY}.file: no file fits {self.pattern()!r} for {', '.join(pairs)} (looked in {Path.cwd()}); "
-                "name files that there are."
+                f"{self.KEY}.file: no file fits {self.pattern()!r} for {', '.join(pairs)} (searched {Path.cwd()}); "
+                "correct the path."
             )
         return {label: dataclasses.replace(known, name=label) for label in sorted(labels)}
 
@@ -160,13 +160,13 @@ class FileSource(Component):
         return f"{{{placeholder}}}" in self.pattern()
 
     def _fits(self, segments: SegmentSet) -> list[tuple[Path, dict[str, str]]]:
-        """The files that fit, sorted, each with what its other placeholders stand for."""
+        """The matching files, sorted, with the values of their other placeholders."""
         text = self.pattern()
         # A name may hold brackets or stars.
         if Path(text).exists():
             return [(Path(text), {})]
         names = {"dataset": segments.dataset, "language_pair": segments.language_pair}
-        # A glob, which looks for files, and a regular expression, which tells the placeholders in their paths.
+        # A glob, which finds files, and a regular expression, which reads the placeholders in their paths.
         globbed = ""
         regex = ""
         for part in _PART.finditer(text):
@@ -176,7 +176,7 @@ class FileSource(Component):
                 regex += re.escape(names[name])
             elif name:
                 globbed += "*"
-                # A placeholder that comes again stands for the same text.
+                # A repeated placeholder must match the same text.
                 is_repeated = f"(?P<{name}>" in regex
                 regex += f"(?P={name})" if is_repeated else f"(?P<{name}>[^/]+)"
             elif part["wild"]:
@@ -195,9 +195,9 @@ class FileSource(Component):
         return fits
 
     def paths(self, segments: SegmentSet) -> dict[str, Path]:
-        """The files of these segments, by level or side, "" where the path does not say it.
+        """The files of these segments, by level or side, "" if the path does not name it.
 
-        Raises DataMissingError for none, ConfigError naming both when two files fit.
+        Raises DataMissingError without a file, ConfigError naming both when two files fit.
         """
         paths: dict[str, Path] = {}
         others: list[Path] = []
@@ -215,20 +215,20 @@ class FileSource(Component):
             first = paths.setdefault(part, path)
             if first != path:
                 pair = segments.language_pair
-                raise ConfigError(f"both {first} and {path} fit {self.pattern()!r} for {pair}; name one of them.")
+                raise ConfigError(f"both {first} and {path} fit {self.pattern()!r} for {pair}; choose one.")
         if not paths and others:
             standard = segments.references[0]
             raise DataMissingError(f"{others[0]} is by another reference than {standard}, the one of {segments.name}")
         if not paths:
-            raise DataMissingError(f"there is no file {self.pattern()}")
+            raise DataMissingError(f"file not found: {self.pattern()}")
         return paths
 
     def rows(self, file: ImportedFile, pair: str) -> pd.DataFrame:
-        """The rows of the language pair: all where the file names none, and is of this pair by its path or by
+        """The rows of the language pair: all if the file names none, and is of this pair by its path or by
         `language_pairs`.
 
-        Raises ConfigError when nothing says of which pair the file is, DataMissingError when it has no row of this one,
-        DataError when it should have.
+        Raises ConfigError when the file's pair is unknown, DataMissingError when it has no row of this pair, DataError
+        when it should have.
         """
         if self.language_pairs and pair not in self.language_pairs:
             raise DataMissingError(f"{file.path} is of {self.language_pairs[0]}")
@@ -238,7 +238,7 @@ class FileSource(Component):
         if is_of_pair:
             return file.rows
         raise ConfigError(
-            f"{file.path} does not say of which language pair it is: write {self.KEY}.language_pairs=[{pair}], "
+            f"{file.path} does not name its language pair: write {self.KEY}.language_pairs=[{pair}], "
             "{language_pair} in its path, or name its column of language pairs, as "
             f"{self.KEY}.columns.language_pair=NAME."
         )
@@ -247,7 +247,7 @@ class FileSource(Component):
         rows = file.rows[file.rows.language_pair == pair]
         if rows.empty:
             names = first_few(file.rows.language_pair.unique().tolist())
-            # A sweep skips what is missing; of a pair that the file was said to be of, the rows cannot just be missing.
+            # A sweep skips missing files; but a pair that the user named for the file must have rows.
             kind = DataError if is_of_pair else DataMissingError
             raise kind(f"{file.path} has no row of {pair}, only of {names}; correct them, or name the right file.")
         return rows

@@ -1,8 +1,8 @@
-"""Scores of texts and of words made elsewhere, as their files hold them: a row per text, with what it says of itself.
+"""External scores of texts and of words, as their files hold them: a row per text, with its id, system and place.
 
 | file of scores | rows | how they find their segments |
 |---|---|---|
-| .tsv, .csv, .jsonl, .parquet | named columns: score, and id, system, language_pair where there are | id and system |
+| .tsv, .csv, .jsonl, .parquet | named columns: score, and id, system, language_pair if present | id and system |
 | .seg.score, .sys.score | SYSTEM and score; a block of segments per system (mt-metrics-eval) | order of the sources |
 | predictions.txt | three lines of another kind, then language pair, method, id and score (WMT22) | id |
 | predictions.txt of words | as below: the score is minus the share of BAD words | id |
@@ -72,10 +72,10 @@ LABELS: Mapping[str, float] = {"OK": 0.0, "BAD": BAD, "0": 0.0, "1": BAD}
 
 
 def read_score_file(path: Path, option: FileSource, pair: str) -> ImportedFile:
-    """The scores of a file; pair: of which an archive is read.
+    """The scores of a file; pair: that is read from an archive.
 
-    Raises DataError naming file, row and value for everything that is not as the layout promises, DataMissingError for
-    an archive of another pair.
+    Raises DataError naming file, row and value for everything that violates the layout, DataMissingError for an
+    archive of another pair.
     """
     name = path.name.lower()
     if name.endswith(".tar.gz"):
@@ -104,7 +104,7 @@ def read_blocks(path: Path, option: FileSource | None = None) -> pd.DataFrame:
 
 
 def read_word_file(path: Path, option: FileSource) -> ImportedFile:
-    """The word values of a file. Raises DataError naming file, row and value for what is not as promised."""
+    """The word values of a file. Raises DataError naming file, row and value for any violation of the layout."""
     name = path.name.lower()
     if _is_table(name):
         return _word_table(path, option)
@@ -135,7 +135,7 @@ def _lists_tags(lines: Sequence[str]) -> bool:
 
 
 def _filled_lines(path: Path) -> list[str]:
-    """The lines without empty ones at the end. Raises DataError when there are none."""
+    """The lines without empty ones at the end. Raises DataError for an empty file."""
     lines = read_lines(path)
     while lines and not lines[-1].strip():
         lines.pop()
@@ -152,7 +152,7 @@ def _listed_scores(
     first: int = 1,
     separator: str | None = "\t",
 ) -> pd.DataFrame:
-    """The rows of lines without column names. A score must not be left empty: the file could have been cut there."""
+    """The rows of lines without column names. A score must not be empty: the file could have been cut."""
     rows = text_rows(lines, columns, str(path), first, separator)
     rows["place"] = [f"line {line}" for line in rows.line]
 
@@ -164,10 +164,10 @@ def _listed_scores(
 
 
 def _with_scores(path: Path, rows: pd.DataFrame, noun: str, option: FileSource | None) -> pd.DataFrame:
-    """The rows with numbers in place of what the file has. noun: their name in a sentence."""
+    """The rows with their values as numbers. noun: the values' name in a sentence."""
     decimal: Decimal = "."
     comma_option = None
-    # The files of a data set have decimal points, and no option to say otherwise.
+    # The files of a data set have decimal points, and no option for another sign.
     if option is not None:
         decimal = option.decimal
         comma_option = f"{option.KEY}.decimal=,"
@@ -268,7 +268,7 @@ def _check_lengths(path: Path, rows: pd.DataFrame) -> None:
 
 
 def _columns(table: TableFile, option: FileSource) -> dict[str, str]:
-    """role -> its column, of the roles that have one. Raises DataError for a named column that is not there."""
+    """role -> its column, of the roles that have one. Raises DataError for a named column that does not exist."""
     columns = {role: role for role in option.ROLES if role in table.names}
     for role, name in option.columns.items():
         if name is None:
@@ -283,13 +283,13 @@ def _columns(table: TableFile, option: FileSource) -> dict[str, str]:
 
 
 def _check_values(table: TableFile, option: FileSource, columns: Mapping[str, str], kinds: Sequence[str]) -> str:
-    """The one of these kinds of values that the table has. Raises DataError where it has none, or several."""
+    """The one kind of values that the table has. Raises DataError if it has none, or several."""
     there = [kind for kind in kinds if kind in columns]
     if len(there) == 1:
         return there[0]
     count = len(there) or "no"
     roles = " or ".join(kinds)
-    # A single column without a role is likely what is missing.
+    # A single column without a role is likely the missing one.
     free = [name for name in table.names if name not in columns.values()]
     candidate = free[0] if len(free) == 1 else "NAME"
     proposed = override(f"{option.KEY}.columns.{kinds[0]}", candidate)

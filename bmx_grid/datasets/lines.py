@@ -50,10 +50,10 @@ def decode(raw: bytes, where: str, encoding: str | None = None, option: str = ""
     """The text of a file, without its byte-order mark.
 
     Args:
-        raw: the bytes. A byte-order mark goes before `encoding`.
+        raw: the bytes. A byte-order mark overrides `encoding`.
         where: the file, for messages.
         encoding: a name that Python knows; None for UTF-8.
-        option: what sets the encoding, as "encoding=", for the advice in messages; "" if nothing does.
+        option: the setting of the encoding, as "encoding=", for the advice in messages; "" if none exists.
 
     Raises:
         DataError: names the line of a byte that does not fit, or is NUL.
@@ -176,7 +176,7 @@ def with_point(text: str, decimal: str) -> str:
 
 
 def finite_or_nan(text: str, decimal: str = ".") -> float:
-    """The number that a text is; NaN where it is none, as 1_000, or not finite. decimal: its decimal sign."""
+    """The number in a text; NaN for other text, as 1_000, and for infinity. decimal: its decimal sign."""
     try:
         value = float(with_point(text, decimal))
     except ValueError:
@@ -190,9 +190,9 @@ def parse_number(
     """A finite number; NaN for empty, NA, N/A, NaN, None and null, in any case.
 
     where: file and row; noun: the number's name in a sentence; way_out: how a missing number is written. decimal: the
-    decimal sign of numbers that are texts; comma_option: what to write for a decimal comma, where it can be chosen.
+    decimal sign of numbers that are texts; comma_option: the setting for a decimal comma, if it exists.
     Raises DataError naming these and the value for everything else: infinity, numbers beyond 1e150, truth values,
-    1_000, and with a decimal comma numbers with a point, which may stand for thousands.
+    1_000, and with a decimal comma numbers with a point, which may separate thousands.
     """
     is_text = isinstance(value, str)
     if value is None or (is_text and value.strip().lower() in NO_NUMBER):
@@ -229,7 +229,7 @@ def parse_numbers(
     decimal: Decimal = ".",
     comma_option: str | None = None,
 ) -> list[float]:
-    """As `parse_number` of each; where: file and place of a row, asked for only where one is wrong."""
+    """`parse_number` of all texts; where: file and place of a row, called only for a wrong value."""
     # Most columns hold nothing but plain numbers, which NumPy reads at once. It takes 1_000 for one, as Python does.
     are_texts = set(map(type, values)) == {str}
     if are_texts and decimal == "." and not any("_" in value for value in values):
@@ -268,7 +268,7 @@ def check_aligned(files: Mapping[str, Sized]) -> int:
 
 
 def tags_of_lines(texts: Sequence[str], tags: Sequence[str], known: tuple[str, str] = OK_BAD) -> WordTags:
-    """The tags of N lines of words. Raises ValueError where they do not fit the words, or for another tag."""
+    """The tags of N lines of words. Raises ValueError if they do not fit the words, or for another tag."""
     labels = Labels.from_rows(rows_of_tags(tags, known))
     return WordTags(rows_of_words(texts), labels)
 
@@ -287,11 +287,11 @@ def rows_of_tags(lines: Sequence[str], known: tuple[str, str] = OK_BAD) -> list[
 
 
 def listed_tags(lines: Sequence[str], where: str, first: int) -> pd.DataFrame:
-    """Tags written one per line, as LISTED says, with sentences and tokens numbered from 0: a row per text.
+    """Tags written one per line in the layout LISTED, with sentences and tokens numbered from 0: a row per text.
 
     Its columns: language_pair, side, sentence, line (of the first token), words and bad (lists).
     first: the number of the first of `lines` in its file. Raises DataError naming file, line and value for another
-    number of fields, a sentence or token that is no number, another tag, and tokens that are missing or there twice.
+    number of fields, a sentence or token that is no number, another tag, and tokens that are missing or repeated.
     """
     rows = text_rows(lines, LISTED, where, first)
     # At most nine digits: they fit integers of any size.

@@ -53,11 +53,11 @@ def _group_ratings(
     """The rows of each output, in order of appearance, by its raters' order of appearance.
 
     Args:
-        rows: those of one language pair.
-        values: role -> the value of each row; with `rater`. Outputs are known by id and system, or without ids by
+        rows: of one language pair.
+        values: role -> the values of all rows; with `rater`. Outputs are known by id and system, or without ids by
             system, document and texts: a rater who judges the same texts again judges another output.
         path: the file, for messages.
-        place: where a row stands in it.
+        place: of a row in the file, for messages.
 
     Raises:
         DataError: a rater judged an output twice, or an output has different texts.
@@ -103,7 +103,7 @@ def _check_rating(
         person = f"the rater {visible(rater)[:60]!r}" if rater else "a rater without a name"
         raise DataError(
             f"{path}, {place(row)}: {person} judged {name!r} in {place(group[rater])}, too; keep one row per rater, "
-            "id and system, or name the columns of these."
+            "id and system, or name the columns of id and system."
         )
     first = next(iter(group.values()))
     for role in TEXT_ROLES:

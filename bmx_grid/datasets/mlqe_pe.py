@@ -3,7 +3,7 @@
 Fomicheva et al.: MLQE-PE: A Multilingual Quality Estimation and Post-Editing Dataset, LREC 2022; Specia et al.:
 Findings of the WMT 2021 Shared Task on Quality Estimation, WMT 2021 (nine pairs, two of them zero-shot); Fomicheva et
 al.: The Eval4NLP Shared Task on Explainable Quality Estimation, Eval4NLP 2021 (four pairs). Words of source and
-translation have tags, derived from post-edits, or given by people in Eval4NLP's.
+translation have tags, derived from post-edits, or made by people in Eval4NLP's.
 
 The archive of direct assessments of 2020 also holds, in the order of the sentences, `word-probas/mt` (the output as
 sub-words: pieces that end in `@@` continue in the next one, or pieces of SentencePiece, of which `▁` begins a word) and
@@ -58,7 +58,7 @@ CONTINUED = "@@"
 BEGINS = "▁"
 # The name of the end symbol.
 END = "</s>"
-# Pieces of these count together.
+# Pieces of these characters count together.
 JOINED = re.compile(rf"{ENTITY.pattern}|(?<!\S){HYPHEN}(?!\S)")
 SIDES21: Mapping[Role, tuple[str, str]] = {"source": ("src", "source"), "hypothesis": ("mt", "mt")}
 
@@ -67,10 +67,10 @@ SIDES21: Mapping[Role, tuple[str, str]] = {"source": ("src", "source"), "hypothe
 class MlqePe(Published):
     """Direct assessments: `z_mean`, the mean of the annotators' standardised scores, and `mean`, of the raw ones.
 
-    Each has its raters, six per segment and three in ru-en, in the published order. Ids are the first column. Words of
-    source and translation have tags, derived from post-edits, where the archive of post-editing is there.
+    Both have individual raters, six per segment and three in ru-en, in the published order. Ids are the first column.
+    Words of source and translation have tags, derived from post-edits, if the archive of post-editing exists.
 
-    skip: the first so many segments of each pair are left out, because something was chosen on them.
+    skip: number of first segments of each pair to leave out, because something was chosen on them.
 
     Fields are not quoted although texts may begin with a quotation mark: read as quoted csv, every
     pair still has 1000 rows, but in twelve of them `z_mean` would silently be the model's score.
@@ -87,7 +87,6 @@ class MlqePe(Published):
         return [f"mlqe-pe/data/{kind}/test/{language_pair}-test.tar.gz" for kind in KIND_FOLDERS]
 
     def _read(self, data_dir: Path, language_pair: str) -> SegmentSet:
-        """1000 sentences in file order."""
         scores_path, tags_path = self.needs(language_pair)
         (archive,) = self.require(data_dir, [scores_path])
         rows, where = read_assessments(archive, language_pair)
@@ -125,7 +124,6 @@ class MlqePe21(Published):
         return [f"mlqe-pe/data/test21_goldlabels/{folder}{language_pair}-test21.tar.gz"]
 
     def _read(self, data_dir: Path, language_pair: str) -> SegmentSet:
-        """The sentences in file order."""
         (archive,) = self.require(data_dir, self.needs(language_pair))
         sources, hypotheses, scores = read_archive(archive, MEMBERS21).values()
         segments = numbered(hypotheses, sources)
@@ -180,7 +178,7 @@ class Eval4nlp21(MlqePe21):
 
 
 def read_assessments(archive: Path, language_pair: str) -> tuple[pd.DataFrame, str]:
-    """The table of direct assessments of an archive of 2020, texts as they stand, and where it is, for messages."""
+    """The table of direct assessments of an archive of 2020, texts unchanged, and its path, for messages."""
     pair = language_pair.replace("-", "")
     member = f"test20.{pair}.df.short.tsv"
     where = f"{archive}:{member}"
@@ -189,7 +187,7 @@ def read_assessments(archive: Path, language_pair: str) -> tuple[pd.DataFrame, s
 
 
 def read_model_scores(archive: Path, language_pair: str) -> Floats:
-    """float64[N] the translation system's own score of each sentence. Raises DataError where they are not published."""
+    """float64[N] the translation system's own score of each sentence. Raises DataError if they are not published."""
     rows, where = read_assessments(archive, language_pair)
     try:
         return finite(rows["model_scores"])
@@ -198,10 +196,10 @@ def read_model_scores(archive: Path, language_pair: str) -> Floats:
 
 
 def read_sub_words(archive: Path, language_pair: str) -> tuple[Rows, Ragged]:
-    """The sub-words of a pair's sentences, END as the last one of each, and their log-probabilities.
+    """The sub-words of a pair's sentences, END as the last one, and their log-probabilities.
 
-    Raises DataError naming file, line and both counts where there is not one value more than sub-words, and for a
-    value that is not a number.
+    Raises DataError naming file, line and both counts unless a line has one value more than sub-words, and for a value
+    that is not a number.
     """
     pair = language_pair.replace("-", "")
     pieces_name = f"mt.test20.{pair}"
@@ -229,15 +227,15 @@ def word_probabilities(
 ) -> tuple[Ragged, list[int]]:
     """The log-probabilities of the words of N texts, from those of the sub-words that share characters with them.
 
-    They are low for a suspected error, as attributions are; a sub-word that is part of more than one word counts in
-    each. Beside them the sentences whose sub-words are not the characters of the text, which was translated again
-    (punctuation aside, which some texts lost): all of their words have NaN.
+    They are low for a suspected error, as attributions are; a sub-word that is part of several words counts in every
+    one. Also returned: the sentences whose sub-words differ from the characters of the text, which was translated again
+    (punctuation aside, which some texts lost): all their words have NaN.
 
-    pieces, log_probabilities: of `read_sub_words`. words: of the same texts, however they are separated: tokens of
+    pieces, log_probabilities: of `read_sub_words`. words: of the same texts, in any tokenisation: tokens of
     `test20.mt`, or the words of the translation as it was scored. how: over the sub-words of a word, the sum (the
     probability of the whole word), the mean, the smallest (its least probable part) or the largest. Pieces without
-    characters of their own count with the word they belong to. The end symbol belongs to no word. Raises ValueError
-    for another number of texts.
+    characters of their own count with the word they belong to. The end symbol belongs to no word. Raises
+    ValueError for another number of texts.
     """
     rows = []
     others = []
@@ -303,7 +301,7 @@ def _starts_of_units(pieces: Sequence[str], texts: Sequence[str]) -> list[bool]:
     joined = [match.span() for match in JOINED.finditer(sentence)]
     starts_unit = []
     for start in starts:
-        # A piece that starts inside a match goes on with the unit before it.
+        # A piece that starts inside a match continues the unit before it.
         is_inside = any(first < start < last for first, last in joined)
         starts_unit.append(not is_inside)
     return starts_unit

@@ -1,8 +1,8 @@
 """newstest2021 with expert MQM scores, en-de and zh-en: published segment scores joined with texts and errors.
 
-Freitag et al.: Experts, Errors, and Context, TACL 2021. The scores lie in one repository and the texts in another,
+Freitag et al.: Experts, Errors, and Context, TACL 2021. The scores are in one repository and the texts in another,
 under segment numbers that were corrected in between: within a document both count in the same order, from different
-starts. So each document has one shift; the right one is where the points summed from the annotations equal the
+starts. So each document has one shift; with the right one the points summed from the annotations equal the
 published averages of all systems, and no extra file is needed.
 
 Annotations have one row per error, marked by <v> and </v> in the source or in the target.
@@ -45,12 +45,12 @@ class Mqm21(Published):
 
     human_systems: whether the human translations (ref-A to ref-D in en-de, ref-A and ref-B in zh-en)
         are judged systems, as in the BMX paper. Without them metrics that read a reference read ref-A; with
-        them segments have no reference, because one that is itself among the hypotheses would score itself.
+        them segments have no reference, because a hypothesis would score itself.
 
     Segment ids are the published numbers. Of en-de's 1002 and zh-en's 1948 segments 527 and 650 were
     annotated; the others (score `None`) have no texts and are left out. One rater judged each translation,
-    so there are no individual raters beside the score. Words of source and translation that an error was marked in have
-    its tag, with category and severity.
+    so individual raters are missing. Words of source and translation in which an error was marked have its tag, with
+    category and severity.
     """
 
     VERSION: ClassVar[int] = 2  # ids are numbers, without the system
@@ -113,7 +113,7 @@ def _tags(rows: Any) -> dict[Role, WordTags]:
 
 
 def _published(path: Path) -> pd.Series[float]:
-    """Averages by system and number (NaN where they are `None`), of rows `system TAB score BLANK number`."""
+    """Averages by system and number (NaN for `None`), of rows `system TAB score BLANK number`."""
     lines = [line.replace("\t", " ") for line in read_lines(path)[1:]]
     rows = text_rows(lines, ["system", "score", "number"], str(path), 2, " ")
     # + 0.0, as the published -0.000000 is 0.
@@ -126,7 +126,7 @@ def _numbered(judged: pd.DataFrame, published: pd.Series[float]) -> Any:
     """The annotated texts of all places that machine systems were judged on, under their published numbers.
 
     Some human translations are numbered in a third way (ref-C and ref-D of en-de) and cover more
-    documents: they are joined through the source text, and what the machines lack is left out.
+    documents: they are joined through the source text, and documents without machine outputs are left out.
     Raises ValueError when a document finds no shift, or two, or shares numbers with another one.
     """
     place = ["document", "source"]
@@ -144,7 +144,7 @@ def _shifts(rows: Any, published: pd.Series[float]) -> dict[Any, int]:
     """By document, the published numbers minus those of the annotations. Raises ValueError for none, or several."""
     averages = published.dropna().round(TABLE_DECIMALS).reset_index()
     rounded = rows.assign(score=-rows.points.round(TABLE_DECIMALS))
-    # Where the points of a text are a published average of its system, its document may have that shift.
+    # If the points of a text are a published average of its system, its document may have that shift.
     agreeing = rounded.merge(averages, on=["system", "score"])
     # x is the number in the annotations, y the published one.
     shift_of_row = agreeing.number_y - agreeing.number_x
@@ -218,7 +218,7 @@ def error_points(category: str, severity: str) -> float:
 
 
 def _marked(text: str) -> tuple[str, Span | None]:
-    """A text without marks and blanks at its edges, and what was marked; to the end where the mark is not closed."""
+    """A text without marks and blanks at its edges, and the marked span; to the end if the mark is not closed."""
     bare, span = unmarked(text)
     if OPENING in bare or CLOSE in bare:
         raise ValueError(f"more than one {OPENING} and {CLOSE} in {text[:80]!r}")
@@ -243,7 +243,7 @@ def _carried(text: str, span: Span, first: str) -> Span:
     inside = links.word[(start <= links.token) & (links.token < end)]
     if len(inside):
         return int(inside.min()), int(inside.max()) + 1
-    # Nothing of the span is in the first text: its place is behind what stood before it.
+    # The first text has nothing of the span: its place is behind the text before it.
     before = links.word[links.token < start]
     place = int(max(before + 1, default=0))
     return place, place

@@ -34,11 +34,11 @@ from bmx_grid.datasets.rows_of_files import with_ids
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.datasets.tables import open_table
 
-# Stands for a missing line, so that the others stay aligned.
+# Marks a missing line, so that other lines stay aligned.
 NO_TRANSLATION = "[No translation supplied]"
 # How files of texts end.
 TEXT_ENDINGS = (".txt", ".jsonl")
-# The standard reference where it is neither the only one nor refA (mt_metrics_eval/meta_info.py).
+# The standard reference if it is neither the only one nor refA (mt_metrics_eval/meta_info.py).
 STANDARD_REFERENCES = {
     ("wmt21.news", "en-de"): "refC",
     ("wmt21.news", "zh-en"): "refB",
@@ -61,12 +61,12 @@ STANDARD_OF_SYSTEMS = {"wmt-raw": "wmt-z"}
 class MtMetricsEval(DatasetReader):
     """test_set: its folder, as wmt23, below `folder`, which is below data_dir unless it is an absolute path.
 
-    language_pairs: none meaning all that have human scores, those of the name `human` where it is given.
+    language_pairs: none meaning all that have human scores, named `human` if that is set.
     reference: the name of the reference that metrics read, or pair -> name; null is the standard one of test sets up
         to WMT24, else the one called refA or ref, or the only one, and a warning names the choice. The others are
-        further references: metrics that ask for all read them, and segments that share one are one cluster.
+        further references: metrics that use all references read them, and segments that share one are one cluster.
     human: the human score that is the primary one; null is the standard one, which for the direct assessments of WMT19
-        to WMT21 is wmt-raw for segments and wmt-z for systems. All that there are become aspects.
+        to WMT21 is wmt-raw for segments and wmt-z for systems. All human scores become aspects.
     human_systems: whether human translations among the system outputs are judged as systems; the reference that
         metrics read never is.
     leave_out: names of systems that are not read, such as outliers.
@@ -96,7 +96,7 @@ class MtMetricsEval(DatasetReader):
     def read(self, data_dir: Path, language_pair: str) -> SegmentSet:
         """The segments of the pair, system by system in the order of their names, each in the order of the sources."""
         root = self._root(data_dir)
-        # Pairs that only the reference names are checked as well: such a name is a mistake.
+        # Pairs that only the reference names are checked, too: such a name is a mistake.
         named_pairs = self.reference if isinstance(self.reference, Mapping) else ()
         for pair in (language_pair, *named_pairs):
             if not _text_files(root / "sources", pair):
@@ -123,14 +123,14 @@ class MtMetricsEval(DatasetReader):
         )
 
     def _root(self, data_dir: Path) -> Path:
-        """The folder of the test set. Raises DataMissingError when none is named, or it is not there."""
+        """The folder of the test set. Raises DataMissingError when none is named, or it does not exist."""
         folder = Path(data_dir) / expanded(self.folder)
         root = folder / (self.test_set or "TEST_SET")
         if not (root / "sources").is_dir():
             test_sets = [path.parent.name for path in sorted(folder.glob("*/sources"))]
             there = named(test_sets, most=99) or "none"
             raise DataMissingError(
-                f"data set '{self.name}': there is no {root / 'sources'} ({folder} has {there}); name a test set, as "
+                f"data set '{self.name}': {root / 'sources'} not found ({folder} has {there}); name a test set, as "
                 f"dataset.{self.name}.test_set=wmt23. mt-metrics-eval fetches them with: "
                 "python -m mt_metrics_eval.mtme --download; then set "
                 f"dataset.{self.name}.folder=$HOME/.mt-metrics-eval/mt-metrics-eval-v2"
@@ -150,14 +150,14 @@ class MtMetricsEval(DatasetReader):
         if self.human is None:
             return tuple(judged)
         named_so = [pair for pair in judged if _are_there(scores, pair, self.human)]
-        # A name that no pair has is refused where it is read.
+        # A name that no pair has is refused when it is read.
         return tuple(named_so or judged)
 
     def _reference(self, language_pair: str, names: list[str]) -> str | None:
-        """The name of the reference that metrics read; None where there is none.
+        """The name of the reference that metrics read; None without references.
 
-        Warns of a choice among several that nobody named. Raises ConfigError for a name that there is not, and where
-        none of several has a usual name.
+        Warns if it chooses among several. Raises ConfigError for an unknown name, and if none of several has a usual
+        name.
         """
         key = f"dataset.{self.name}.reference"
         chosen = self.reference.get(language_pair) if isinstance(self.reference, Mapping) else self.reference
@@ -197,8 +197,8 @@ class MtMetricsEval(DatasetReader):
         kept = [name for name in names if name not in people and name not in self.leave_out]
         if not kept:
             raise ConfigError(
-                f"dataset.{self.name}: none of the systems {', '.join(names)} in {root} is left to judge; take some "
-                "of them out of leave_out, or set human_systems=true if they are references."
+                f"dataset.{self.name}: no system is left to judge in {root} ({', '.join(names)}). Remove some "
+                "names from leave_out, or set human_systems=true if they are references."
             )
         return kept
 
@@ -228,8 +228,8 @@ class MtMetricsEval(DatasetReader):
             )
         if self.human is not None and self.human not in names:
             raise ConfigError(
-                f"dataset.{self.name}.human: {language_pair}: {unknown('human score', self.human, names)} Name one of "
-                f"these, or choose other pairs: dataset.{self.name}.language_pairs=[PAIR]."
+                f"dataset.{self.name}.human: {language_pair}: {unknown('human score', self.human, names)} Name a "
+                f"known one, or choose other pairs: dataset.{self.name}.language_pairs=[PAIR]."
             )
 
         standard: tuple[str, ...] = STANDARD_SCORES
@@ -237,7 +237,7 @@ class MtMetricsEval(DatasetReader):
             standard = (*STANDARD_OF_SYSTEMS, *STANDARD_SCORES)
 
         def priority(name: str) -> tuple[bool, bool, int, str]:
-            """What comes first is smallest."""
+            """The first choice has the smallest key."""
             rank = standard.index(name) if name in standard else len(standard)
             return name != self.human, name not in by_segment, rank, name
 
@@ -246,7 +246,7 @@ class MtMetricsEval(DatasetReader):
         for name in sorted(names, key=priority):
             scores_by_name[name] = by_segment.get(name, unrated)
         of_systems = None
-        # A human score that was asked for judges systems as well.
+        # A human score that the user chose judges systems, too.
         if self.human is None:
             of_systems = STANDARD_OF_SYSTEMS.get(next(iter(scores_by_name)))
         if of_systems not in by_system:
@@ -255,7 +255,6 @@ class MtMetricsEval(DatasetReader):
 
 
 def _files(folder: Path, pattern: str) -> list[Path]:
-    """The files that fit, by name, without hidden ones."""
     paths = [path for path in folder.glob(pattern) if path.is_file()]
     return sorted(path for path in paths if not path.name.startswith("."))
 
@@ -267,7 +266,7 @@ def _text_files(folder: Path, pattern: str) -> dict[str, Path]:
         for path in _files(folder, f"{pattern}{ending}"):
             first = paths.setdefault(path.stem, path)
             if first != path:
-                raise DataError(f"both {first} and {path} hold these texts; remove one of them.")
+                raise DataError(f"both {first} and {path} hold these texts; remove one file.")
     return dict(sorted(paths.items()))
 
 
@@ -302,7 +301,7 @@ class _Texts:
     """The N lines of each file of a language pair.
 
     references, outputs: by the name of the reference or system, None for a line that was not supplied. documents,
-    domains: of each line, None where there is no file of them.
+    domains: of each line, None without a file of them.
     """
 
     sources: list[str | None]
@@ -321,7 +320,7 @@ def _read_texts(root: Path, language_pair: str) -> _Texts:
     outputs = _text_files(folder, "*")
     documents = _files(root / "documents", f"{language_pair}.docs")
     if not outputs:
-        raise DataMissingError(f"{folder}: there are no outputs, as SYSTEM.txt.")
+        raise DataMissingError(f"{folder}: outputs not found; expected files such as SYSTEM.txt.")
     lines = {source: _lines_of(source, "source")}
     lines |= {path: _lines_of(path, "target") for path in references.values()}
     lines |= {path: _lines_of(path, "hypothesis") for path in outputs.values()}
@@ -343,8 +342,8 @@ def _read_texts(root: Path, language_pair: str) -> _Texts:
 def _segments_of(system: str, ids: Sequence[str], texts: _Texts, standard: str | None) -> list[Segment]:
     """The segments of a system, in the order of the sources, without those that have no translation.
 
-    standard: the name of the reference that metrics read. The others are further references, but for the system itself
-    where it is one.
+    standard: the name of the reference that metrics read. The others are further references, but not of a system that
+    is one itself.
     """
     first: Sequence[str | None] = [None] * len(ids)
     if standard is not None:

@@ -8,8 +8,8 @@
 | outputs | `hyps: {system: text}` | `tgt_text: {system: text}` |
 | judgements, predictions | `NAME: {system: number}`, or an object of each system, as WMT25 | `scores: {system: {…}}` |
 
-Predictions may stand without the outputs, beside the id. The object of a system has numbers (`human1`), and error
-spans as lists of objects (`errors1`; of `task1_pred` `errors`) with the name of who marked them (`annotator1`). Ends of
+Predictions may come with the id and without the outputs. The object of a system has numbers (`human1`), and error
+spans as lists of objects (`errors1`; of `task1_pred` `errors`) with the annotator's name (`annotator1`). Ends of
 `start` and `end` are excluded, those of `start_i` and `end_i` are included (the README of wmt25-general-mt).
 """
 
@@ -23,7 +23,7 @@ from typing import Any
 from bmx_grid.core.errors import DataError, unknown
 from bmx_grid.core.wording import visible
 
-# The field of the outputs tells the layout: hyps WMT26's, tgt_text WMT25's. By it what parts an id, and other fields.
+# The field of the outputs reveals the layout: hyps WMT26's, tgt_text WMT25's. Each has its separator and fields.
 OUTPUTS = {"hyps": "_###_", "tgt_text": "_#_"}
 IDS = {"hyps": "item_id", "tgt_text": "doc_id"}
 SOURCES = {"hyps": "src", "tgt_text": "src_text"}
@@ -45,9 +45,9 @@ class Marked:
 
 @dataclass(frozen=True)
 class Output:
-    """One output for a source, with what the record says of it. scores: by the name of a column.
+    """One output for a source, with its scores and spans. scores: by the name of a column.
 
-    Of predictions without the outputs there are no texts.
+    Predictions without the outputs have no texts.
     """
 
     line: int
@@ -64,12 +64,12 @@ class Output:
 
     @property
     def place(self) -> str:
-        """Where it stands, as messages show it behind "line"."""
+        """Its place, as messages show it behind "line"."""
         return f"{self.line}, system {visible(self.system)}"
 
 
 def is_nested(record: Mapping[str, Any]) -> bool:
-    """Whether a record holds all outputs for a source, or what is said of them."""
+    """Whether a record holds all outputs for a source, or their scores."""
     return _layout(record) is not None
 
 
@@ -185,7 +185,7 @@ def _text(value: Any, where: str) -> str | None:
 
 
 def _reference(record: Mapping[str, Any], where: str) -> str | None:
-    """The reference of a record, the first of several named ones; None where it has none."""
+    """The reference of a record, the first of several named ones; None without one."""
     value = record.get("ref", record.get("refs"))
     if isinstance(value, Mapping) and "text" not in value:
         value = next(iter(value.values()), None)
@@ -195,7 +195,7 @@ def _reference(record: Mapping[str, Any], where: str) -> str | None:
 
 
 def _judgements(record: Mapping[str, Any], systems: Set[str] | None, where: str) -> dict[str, Mapping[str, Any]]:
-    """The fields of a record that are objects by system; of these systems, where they are known."""
+    """The fields of a record that are objects by system; of these systems, if they are known."""
     judgements: dict[str, Mapping[str, Any]] = {}
     for name, by_system in record.items():
         if name in NO_JUDGEMENTS or not isinstance(by_system, Mapping):
@@ -208,7 +208,7 @@ def _judgements(record: Mapping[str, Any], systems: Set[str] | None, where: str)
 
 
 def _add(output: Output, name: str, value: Any) -> None:
-    """Add to an output what a field says of it: a score, a list of errors, or an object of both."""
+    """Add a field's content to an output: a score, a list of errors, or an object of both."""
     if isinstance(value, list):
         output.marked.append(Marked(name, value))
         return
@@ -226,7 +226,7 @@ def _add(output: Output, name: str, value: Any) -> None:
 
 
 def _add_mean(output: Output, where: str) -> None:
-    """Add the mean of the rounds of human scores, as `score`, where the record does not have one."""
+    """Add the mean of the rounds of human scores, as `score`, if the record does not have one."""
     if "score" in output.scores:
         return
     rounds = []
@@ -241,7 +241,7 @@ def _add_mean(output: Output, where: str) -> None:
 
 
 def nested_columns(outputs: Sequence[Output]) -> dict[str, list[Any]]:
-    """name -> the values of each column of a table with a row per output, and None where one has no such score."""
+    """name -> the values of each column of a table with a row per output, and None if one has no such score."""
     columns: dict[str, list[Any]] = {}
     for name in ("id", "system", "language_pair", "domain", "document"):
         columns[name] = [getattr(output, name) for output in outputs]
@@ -250,7 +250,7 @@ def nested_columns(outputs: Sequence[Output]) -> dict[str, list[Any]]:
         # A column of nothing would pass for a role whose texts were left out.
         if any(text is not None for text in texts):
             columns[role] = texts
-    # A dict for its order: columns stand as the records name them.
+    # A dict for its order: columns are ordered as in the records.
     score_names = dict.fromkeys(chain.from_iterable(output.scores for output in outputs))
     for name in score_names:
         columns[name] = [output.scores.get(name) for output in outputs]

@@ -1,7 +1,7 @@
-"""What every data set promises: by `bmx-grid check`, and the tests.
+"""Promises of every data set, checked by `bmx-grid check` and the tests.
 
 A promise takes the reader, the folder of data and a language pair, and raises DataError or ComponentError if it is
-broken. It returns why the reader does not make it; "" if it is kept. Its docstring says what is promised.
+broken. It returns why the reader does not make it; "" if it is kept. Its docstring is the promise.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def reads_segments(reader: DatasetReader, data_dir: Path, language_pair: str) ->
         len(set(keys)) == len(keys) > 0, reader, f"read: {len(keys):,} segments, {len(set(keys)):,} with own names"
     )
     has_truth = segments.has("source") or segments.has("reference")
-    _require(has_truth, reader, "read: neither every source nor every reference is there")
+    _require(has_truth, reader, "read: some sources and some references are missing")
     _require(any(segments.texts("hypothesis")), reader, "read: no hypothesis has a text")
     return ""
 
@@ -68,7 +68,6 @@ def names_missing_files(reader: DatasetReader, data_dir: Path, language_pair: st
 
 
 def _require(is_kept: bool, reader: DatasetReader, fault: str) -> None:
-    """Raise ComponentError with the fault unless the promise is kept."""
     if not is_kept:
         raise ComponentError(f"{reader.name}: {fault}.")
 

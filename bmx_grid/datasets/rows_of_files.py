@@ -1,4 +1,4 @@
-"""Which row of a file made elsewhere is of which segment, of scores, words' values or error spans.
+"""Rows of external files (scores, words' values or error spans) matched with segments.
 
 Rows are found by (id, system), or by the order of the sources.
 
@@ -35,7 +35,7 @@ Ratings = list[list[tuple[str, TextSpans]]]
 def file_rows(file: ImportedFile, segments: SegmentSet, option: FileSource) -> pd.DataFrame:
     """The file's row of each of the N segments.
 
-    Raises DataError naming the file and a row, or a segment without one: for a score that is missing or there twice,
+    Raises DataError naming the file and a row, or a segment without one: for a score that is missing or repeated,
     another number of scores than the test set has segments, and rows of unknown ids or systems. Raises
     DataMissingError when the file has no row of the language pair.
     """
@@ -60,7 +60,7 @@ def file_rows(file: ImportedFile, segments: SegmentSet, option: FileSource) -> p
             )
     names = [(segment.id, segment.system) for segment in segments.segments]
     wanted = pd.DataFrame(names, columns=["id", "system"], dtype=object)
-    # Where one side names no systems, ids are all that the other can be found by.
+    # If one side names no systems, rows are matched by ids only.
     if "system" not in rows or not segments.systems:
         wanted = wanted[["id"]]
     if wanted.duplicated().any():
@@ -72,7 +72,7 @@ def file_rows(file: ImportedFile, segments: SegmentSet, option: FileSource) -> p
 
 
 def _in_order(file: ImportedFile, rows: pd.DataFrame, segments: SegmentSet) -> pd.DataFrame:
-    """Rows without ids with those of the sources, or, if there are as many as rows of the data set, of these."""
+    """Rows without ids get those of the sources, or of the data set's rows if they are as many."""
     outputs = segments.all_outputs
     if "system" not in rows and len(rows) == len(outputs) != len(segments.all_ids):
         ids, systems = zip(*outputs, strict=True)
@@ -89,10 +89,10 @@ def _or_per_row(segments: SegmentSet) -> str:
 
 
 def _by_number(rows: pd.DataFrame, ids: Sequence[str]) -> pd.DataFrame:
-    """Rows whose ids are the numbers of the sources from 0, with the sources' own ids in place of these."""
+    """Rows whose ids are the numbers of the sources from 0, with the sources' own ids instead."""
     numbers = set(rows.id)
     places = [str(place) for place in range(len(ids))]
-    # Some ids of another kind, or others than these numbers, are what they say.
+    # If some ids are no such numbers, all are the sources' own ids.
     if numbers == set(ids) or numbers != set(places):
         return rows
     id_of_place = dict(zip(places, ids, strict=True))
@@ -100,7 +100,7 @@ def _by_number(rows: pd.DataFrame, ids: Sequence[str]) -> pd.DataFrame:
 
 
 def file_system_scores(file: ImportedFile, segments: SegmentSet, option: FileSource) -> dict[str, float]:
-    """The score of each system of the segments, NaN where the file says that there is none. Raises as above."""
+    """The score of each system of the segments, NaN if the file declares it missing. Raises as `file_rows`."""
     import pandas as pd
 
     rows = option.rows(file, segments.language_pair)
@@ -113,9 +113,9 @@ def file_system_scores(file: ImportedFile, segments: SegmentSet, option: FileSou
 def _matched(
     file: ImportedFile, rows: pd.DataFrame, wanted: pd.DataFrame, segments: SegmentSet, option: FileSource
 ) -> pd.DataFrame:
-    """The row of each wanted name. Raises DataError for one that is there twice or missing, and for unknown names.
+    """The row of each wanted name. Raises DataError for a repeated or missing one, and for unknown names.
 
-    NaN of systems that neither a metric nor people scored; raises DataMissingError where people did.
+    NaN of systems that neither a metric nor people scored; raises DataMissingError if people did.
     """
     keys = [str(key) for key in wanted]
 
@@ -138,7 +138,7 @@ def _matched(
         hint = ""
         left = rows[~rows.place.isin(matched.place)]
         if len(left):
-            # The first row that was left over is perhaps meant for what is missing.
+            # The first unmatched row is perhaps meant for the missing name.
             first = left.iloc[0]
             hint = f"; {first.place} has {_named(first, keys)}"
         raise DataError(
@@ -174,20 +174,19 @@ def _unscored_systems(file: ImportedFile, rows: pd.DataFrame, segments: SegmentS
 def _refuse_unknown_names(file: ImportedFile, rows: pd.DataFrame, segments: SegmentSet, option: FileSource) -> None:
     """Raise DataError for the first row whose id or system the whole test set does not have."""
     for role, known in (("id", segments.all_ids), ("system", segments.all_systems)):
-        # Where the data set names no systems, ids are enough.
+        # If the data set names no systems, ids are enough.
         if role not in rows or not known:
             continue
         unknown = rows[rows[role].notna() & ~rows[role].isin(known)]
         if len(unknown):
             name = str(unknown[role].iloc[0])
             raise DataError(
-                f"{file.path}, {unknown.place.iloc[0]}: the {role} {name[:60]!r} is none of {segments.name}"
-                f"{close_match(name, known)}; correct it, take such rows out, or set {option.KEY}.extra=ignore."
+                f"{file.path}, {unknown.place.iloc[0]}: the {role} {name[:60]!r} is not in {segments.name}"
+                f"{close_match(name, known)}; correct it, remove such rows, or set {option.KEY}.extra=ignore."
             )
 
 
 def _named(row: Any, keys: Sequence[str]) -> str:
-    """The system or segment of a row, for messages."""
     noun = "system" if keys == ["system"] else "segment"
     name = ":".join(str(row[key]) for key in keys)
     return f"{noun} {name[:60]!r}"
@@ -208,10 +207,10 @@ def with_ids(path: Path, rows: pd.DataFrame, ids: Sequence[str], test_set: str, 
             first = blocks.place.first()[system]
             block = f" for the system {str(system)[:60]!r} (first in {first})"
         raise DataError(
-            f"{path}: {counted(size, 'score')}{block}, but {test_set} has {counted(len(ids), 'segment')}; give one per "
-            f"source in the order of the sources, None for what has no score, or a table with a column id{other_way}."
+            f"{path}: {counted(size, 'score')}{block}, but {test_set} has {counted(len(ids), 'segment')}; write one "
+            f"per source in the order of the sources, None if missing, or a table with a column id{other_way}."
         )
-    # The rows of a block count from 0, wherever they stand between those of others.
+    # The rows of a block count from 0, even if rows of other blocks are between them.
     places = blocks.cumcount()
     return rows.assign(id=np.asarray(ids, dtype=object)[places])
 
@@ -226,7 +225,7 @@ def _check_systems(file: ImportedFile, segments: SegmentSet) -> None:
 
 
 def ratings_of(file: ImportedFile, segments: SegmentSet, option: FileSource) -> Ratings:
-    """Who marked which spans in each of N segments.
+    """The spans that every rater marked in N segments.
 
     Raises DataError naming file, row and value for unknown ids and systems, a rater who judges a segment twice, another
     text than the segment's, and spans beyond their text; if option.extra is "ignore", such rows are left out, and a
@@ -288,16 +287,16 @@ def ratings_of(file: ImportedFile, segments: SegmentSet, option: FileSource) -> 
 
 
 def _after_text(spans: TextSpans, text: str) -> TextSpans:
-    """The spans of the annotation tool: what is marked after the text is its word MISSING there, an omission."""
+    """The spans of the annotation tool: a mark after the text is on its extra word MISSING, an omission."""
     last = len(text)
     return tuple(span if span.start < last else replace(span, start=last, end=last) for span in spans)
 
 
 def _with_document_ids(rows: Any, segments: SegmentSet, path: Path) -> Any:
-    """Rows of the annotation tool with ids: those of the document's segments, in order, where a run has all of them.
+    """Rows of the annotation tool with ids: those of the document's segments, in order, if a run has all segments.
 
-    Where a part of the document was judged, a human score of the data set says which: of all human scores the one that
-    most runs have. Runs that it has not, or at several places, are left out; a warning counts them.
+    If a part of the document was judged, a human score of the data set shows which: of all human scores the one that
+    most runs have. Runs without it, or with several matches, are left out; a warning counts them.
     """
     import pandas as pd
 
@@ -318,17 +317,17 @@ def _with_document_ids(rows: Any, segments: SegmentSet, path: Path) -> Any:
             kept.append(run.assign(id=ids))
     if len(kept) < len(runs):
         warnings.warn(
-            f"{path}: {counted(len(runs) - len(kept), 'document')} judged in part left out, since no human score of "
-            f"{segments.dataset} says which part.",
+            f"{path}: {counted(len(runs) - len(kept), 'document')} skipped: judged in part, and no human score of "
+            f"{segments.dataset} shows which part.",
             stacklevel=2,
         )
     return pd.concat(kept) if kept else rows.iloc[:0].assign(id="")
 
 
 def _judged_places(runs: Sequence[tuple[Any, Ints]], segments: SegmentSet) -> list[Ints]:
-    """The places that were judged in each run, of the human score that explains most; none where it does not say.
+    """The places that were judged in each run, of the human score that explains most; none if it is ambiguous.
 
-    runs: the rows of each, and the places of all segments of its document.
+    runs: their rows, and the places of all segments of the document.
     """
     choices = []
     for human in segments.judgements.scores.values():
@@ -342,9 +341,9 @@ def _judged_places(runs: Sequence[tuple[Any, Ints]], segments: SegmentSet) -> li
 
 
 def _rated_as(scores: Floats, places: Ints, human: Floats) -> Ints:
-    """The segments that were judged: all, where there are as many; else those rated so, one after the other.
+    """The judged segments: all, if the numbers are equal; else the stretch with these ratings.
 
-    None unless that is at one place.
+    None unless exactly one stretch matches.
     """
     if len(places) == len(scores):
         return places

@@ -1,4 +1,4 @@
-"""Segments, and sets of them with their human judgements, checked on the way in."""
+"""Segments, and sets of segments with their human judgements, checked when they are made."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GROUPS = ("system", "rater", "domain")
 # Of a score: float64 has no room for the square of one that is farther from 0.
 LARGEST = 1e150
 REPEATED = (
-    "every segment needs an id of its own, or one per system where several systems have the same segment; ratings of "
+    "every segment needs an id of its own, or one per system if several systems have the same segment; ratings of "
     "one output need a column rater."
 )
 # What segments share: a role and a text, or a kind, the data set, the language pair and a name.
@@ -36,12 +36,12 @@ class Judgements:
     """Human scores of N segments by aspect, higher is better; NaN for unrated segments.
 
     scores: aspect (`da`, `mqm`, `z_mean`, a column of the user's file) -> float64[N]. The first aspect is the
-        primary one, which metrics are correlated with unless another is asked for.
+        primary one, which metrics are correlated with by default.
     raters: aspect -> float64[N, R], the R individual ratings that the aspect's score was made from, in the
-        published order; NaN where a segment has fewer. A column is one person only where the publisher says so.
-    systems: aspect -> system -> published human score of the whole system, where it is no mean of segment scores; an
+        published order; NaN if a segment has fewer. A column is one person only if the publisher documents it.
+    systems: aspect -> system -> published human score of the whole system, if it is no mean of segment scores; an
         aspect that was published for systems only has NaN for every segment. A part of the segments keeps them all.
-    of_systems: the aspect that judges systems, where it is not the primary one.
+    of_systems: the aspect that judges systems, if it is not the primary one.
     tags: role -> published tags of the words of that side, of all N segments.
 
     Raises DataError for no aspect, an unnamed one, arrays of other shapes, raters or systems of an unknown aspect, tags
@@ -96,7 +96,7 @@ class Judgements:
         return tuple(self.scores)
 
     def take(self, rows: ArrayLike) -> Judgements:
-        """The judgements of these rows: indices, in their order, or a bool mask over the N segments."""
+        """The judgements of rows: indices, in their order, or a bool mask over the N segments."""
         chosen = np.asarray(rows)
         # An empty list becomes an array of floats, which are no indices.
         if chosen.size == 0 and chosen.dtype != np.bool_:
@@ -152,8 +152,8 @@ def _check_values(kind: str, name: str, values: Floats, count: int, dimensions: 
 class Segment:
     """One text of one system, a translation or a summary, known by (id, system): several systems may have the same id.
 
-    source, reference: None where the data set has none. further_references: beside the first, where metrics read all.
-    domain, rater: of the text, and who judged it; None where the data set does not name them.
+    source, reference: None if the data set has none. further_references: after the first, for metrics that read all.
+    domain, rater: of the text, and its judge; None if the data set does not name them.
     Human scores are kept apart, so that no judgement can enter an explanation.
     """
 
@@ -181,7 +181,7 @@ class SegmentSet:
 
     origin: the file the rows came from, for messages.
     all_ids, all_systems: of the whole test set that this may be a part of (`limit`, systems left out), the ids in the
-        order of its sources: what score files made elsewhere are written for. By default those of these segments.
+        order of its sources, as external score files have them. By default those of the segments.
     all_outputs: id and system of each segment of that test set, if it has several per id.
     constructed: whether texts or scores were made up, so that nothing follows from them.
     references: the names of the references, the one that metrics read first; none if the data set does not name them.
@@ -212,7 +212,7 @@ class SegmentSet:
             if first != row:
                 raise DataError(f"{where}: segments {first} and {row} are both '{segment.name}'; {REPEATED}")
         ids = tuple(dict.fromkeys(segment.id for segment in self.segments))
-        # The class is frozen, but these depend on the segments where they are left out.
+        # The class is frozen, but the defaults of these fields depend on the segments.
         object.__setattr__(self, "all_ids", self.all_ids or ids)
         object.__setattr__(self, "all_systems", self.all_systems or self.systems)
         if len(row_of) > len(ids) and not self.all_outputs:
@@ -238,12 +238,12 @@ class SegmentSet:
 
     @property
     def systems(self) -> tuple[str, ...]:
-        """The names of the systems, in order of first appearance; empty where the data set names none."""
+        """The names of the systems, in order of first appearance; empty if the data set names none."""
         return tuple(dict.fromkeys(segment.system for segment in self.segments if segment.system is not None))
 
     @property
     def groups(self) -> dict[str, NDArray[np.str_]]:
-        """N names each of the system, rater and domain of a segment, "" for none; of those that the data set names."""
+        """N systems, raters and domains of segments, "" for none; only the kinds that the data set names."""
         groups: dict[str, NDArray[np.str_]] = {}
         for kind in GROUPS:
             names = [getattr(segment, kind) or "" for segment in self.segments]
@@ -256,7 +256,7 @@ class SegmentSet:
         return all(getattr(segment, role) is not None for segment in self.segments)
 
     def texts(self, role: str) -> list[str]:
-        """The N texts of a role. Raises DataError naming the first segment without one; ask `has` first."""
+        """The N texts of a role. Raises DataError naming the first segment without one; call `has` first."""
         texts = [getattr(segment, role) for segment in self.segments]
         if None in texts:
             first = self.segments[texts.index(None)]
@@ -290,20 +290,20 @@ class SegmentSet:
         return replace(self, segments=segments, judgements=self.judgements.take(rows))
 
     def head(self, limit: int | None) -> SegmentSet:
-        """The first `limit` ids in order of appearance (all for None), each with all its systems; in the same order."""
+        """The first `limit` ids in order of appearance (all for None), with all their systems; in the same order."""
         if limit is None:
             return self
         ids = dict.fromkeys(segment.id for segment in self.segments)
         kept = set(list(ids)[:limit])
         rows = [row for row, segment in enumerate(self.segments) if segment.id in kept]
-        # The same object where nothing is left out: its digest is computed once.
+        # The same object if nothing is left out: its digest is computed once.
         return self if len(rows) == len(self) else self.take(rows)
 
     def fingerprint(self) -> str:
         """SHA-256 of texts, ids, systems, documents and judgements, in order; domains and raters are names only."""
         return self._digest
 
-    # Every setting on these segments asks for it.
+    # Every setting on these segments needs it.
     @cached_property
     def _digest(self) -> str:
         rows = []
@@ -314,15 +314,15 @@ class SegmentSet:
 
 
 def clusters(sets: Sequence[SegmentSet]) -> list[NDArray[np.object_]]:
-    """Labels of segments that are not independent of each other, across all language pairs given.
+    """Labels of segments that are not independent of each other, across all language pairs of `sets`.
 
     Segments belong together when they share a source, a reference (the exact text; all references count) or, within a
     language pair, a document, whose segments have a topic and mostly a rater in common; also through others: labels are
-    the connected components. A repeated pair of source and hypothesis shares its source. A text that stands in several
+    the connected components. A repeated pair of source and hypothesis shares its source. A text that occurs in several
     documents, such as "Thank you.", does not link them, nor does a document that all segments are of. Empty and absent
     texts and documents link nothing; a segment without any text but its hypothesis is a cluster of its own.
 
-    Returns one array of N labels per set, in the given order. A label is 12 hexadecimal digits of the SHA-256 of the
+    Returns one array of N labels per set, in their order. A label is 12 hexadecimal digits of the SHA-256 of the
     smallest text of its cluster, so it does not depend on the order of sets or segments.
     """
     from scipy.sparse import coo_array
@@ -359,7 +359,7 @@ def clusters(sets: Sequence[SegmentSet]) -> list[NDArray[np.object_]]:
 
 
 def _keys_of_segments(segments: SegmentSet) -> Iterator[list[SharedKey]]:
-    """What each segment shares with others that it depends on, never nothing."""
+    """The keys that each segment shares with segments it depends on, at least one."""
     # A document that all segments are of would make them one cluster.
     has_documents = len({segment.document for segment in segments.segments}) > 1
     repeated = _in_several_documents(segments)
@@ -386,7 +386,6 @@ def _in_several_documents(segments: SegmentSet) -> set[tuple[str, str]]:
 
 
 def _texts_of(segment: Segment) -> list[tuple[str, str]]:
-    """Role and text of its source and references that are not empty."""
     texts = []
     if segment.source:
         texts.append(("source", segment.source))

@@ -10,8 +10,8 @@
 | .jsonl of WMT26 and WMT25 (`datasets.nested`) | an object per source | excluded; `end_i` included | id, system |
 | .jsonl, .parquet with spans | `spans: [{start, end, severity}]`, id, system, rater | excluded | id, system |
 
-Inside, ends are excluded. An omission is a span without extent; an error that is marked in the source is one as well,
-since the hypothesis has nothing that it could be marked on.
+Inside, ends are excluded. An omission is a span without extent; an error that is marked in the source becomes an
+omission, since the hypothesis has no characters for it.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def span_format(path: Path) -> str | None:
         return None
     if name.endswith(".json"):
         with path.open(encoding="utf-8", errors="replace") as content:
-            # The first record names its fields; a corpus of them may be large.
+            # The first record names the fields; a corpus may be large.
             return BIO if '"target_errors"' in content.read(2**16) else None
     if name.endswith((".jsonl", ".jsonl.gz", ".parquet")):
         return _format_of_table(path)
@@ -108,16 +108,16 @@ def _format_of_header(path: Path, separator: str) -> str | None:
 def read_spans(path: Path) -> ImportedFile:
     """The spans of a file: `value` is a tuple of spans per row, or None for a text that nobody judged.
 
-    Beside `place` there are the columns id, system, language_pair, rater, text, document, run and score that the format
-    has. Raises DataError naming file, row and value for spans that end before they start or beyond their text, unknown
-    severities, and whatever else is not as the format promises.
+    Further columns are `place` and those of id, system, language_pair, rater, text, document, run and score that the
+    format has. Raises DataError naming file, row and value for spans that end before they start or beyond their text,
+    unknown severities, and everything else that violates the format.
     """
     import pandas as pd
 
     kind = span_format(path)
     readers = {RATING: _ratings, ESA: _esa, MQM: _mqm, QE: _qe, BIO: _bio, NESTED: _nested, JSONL: _jsonl}
     if kind is None:
-        raise DataError(f"{path}: not a format of error spans that is known here; docs/data.md lists them.")
+        raise DataError(f"{path}: unknown format of error spans. docs/data.md lists the known ones.")
     try:
         rows = pd.DataFrame(list(readers[kind](path)))
     except (KeyError, TypeError, ValueError, AttributeError, csv.Error) as error:
@@ -256,7 +256,7 @@ def _mqm(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def unmarked(text: str) -> tuple[str, tuple[int, int] | None]:
-    """A text of MQM without marks, and the span between them, to the end where they are not closed; None for none."""
+    """A text of MQM without marks, and the span between them, to the end if they are not closed; None without marks."""
     before, opened, rest = text.partition(OPENING)
     inside, _, after = rest.partition(CLOSE)
     start = len(before)
@@ -288,7 +288,7 @@ def _qe(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _qe_columns(names: Sequence[str], path: Path) -> dict[str, str]:
-    """role -> its column, the first of its usual names that is there. Raises DataError for a needed one without."""
+    """role -> its column, the first usual name that exists. Raises DataError for a needed role without one."""
     in_any_case = {name.lower(): name for name in names}
     columns = {}
     for role, usual in QE_COLUMNS.items():
@@ -302,9 +302,9 @@ def _qe_columns(names: Sequence[str], path: Path) -> dict[str, str]:
 
 
 def _bio(path: Path) -> Iterator[dict[str, Any]]:
-    """Ends are included. Where a term is not at its place, it is looked for; found once, the span is there.
+    """Ends are included. A term that is not at its place is searched; found once, it gives the span.
 
-    The others have no extent; a warning counts them: texts were edited after they were annotated.
+    Other terms have no extent; a warning counts them: texts were edited after they were annotated.
     """
     records = _parsed("\n".join(read_lines(path)), str(path))
     lost = 0
@@ -344,7 +344,6 @@ def _bio(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _nested(path: Path) -> Iterator[dict[str, Any]]:
-    """A row per output and round of annotation."""
     table = open_table(path)
     for number, output in enumerate(table.outputs):
         where = table.where(number)

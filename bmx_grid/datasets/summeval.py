@@ -61,7 +61,7 @@ class SummEval(DatasetReader):
                 source, references = articles[name]
                 segments.append(_segment(name, system, summary, source, references))
                 scores.append(_ratings(ratings, aspects, where))
-            # What is not as published may be of any type.
+            # A damaged file may hold any type.
             except (LookupError, ValueError, TypeError) as error:
                 raise DataError(f"{where}: not a summary of SummEval ({exception_line(error)}).") from error
         values = np.array(scores, dtype=np.float64)
@@ -70,16 +70,16 @@ class SummEval(DatasetReader):
 
 
 def _segment(name: Any, system: Any, summary: Any, source: Any, references: Any) -> Segment:
-    """A summary and its article. Raises ValueError for an article without references, TypeError for what is no text."""
+    """A summary and its article. Raises ValueError for an article without references, TypeError for non-texts."""
     reference, *further = references
     texts = (name, system, summary, source, reference, *further)
     if not all(isinstance(text, str) for text in texts):
-        raise TypeError("a text is none")
+        raise TypeError("a text is null")
     return Segment(name, summary, source, reference, system, further_references=tuple(further))
 
 
 def _ratings(ratings: Any, aspects: Sequence[str], where: str) -> list[float]:
-    """The rating of each aspect. Raises ValueError where one is missing."""
+    """The rating of each aspect. Raises ValueError if one is missing."""
     scores = []
     for aspect in aspects:
         scores.append(parse_number(ratings[aspect], where, f"the {aspect}", "leave it out"))

@@ -21,8 +21,8 @@ SPLIT = "split it, or leave out columns."
 class Reading:
     """How a text file becomes a table.
 
-    encoding: its name, None for UTF-8; a byte-order mark goes before it. skip_rows: lines above the header. option:
-    what sets these, with {} for their name, as "dataset.tabular.{}="; "" if nothing does.
+    encoding: its name, None for UTF-8; a byte-order mark overrides it. skip_rows: lines above the header. option: the
+    setting of both, with {} for their name, as "dataset.tabular.{}="; "" if none exists.
     """
 
     encoding: str | None = None
@@ -30,7 +30,7 @@ class Reading:
     option: str = ""
 
     def set_with(self, name: str) -> str:
-        """What sets one of these, "" if nothing does."""
+        """The setting of a field, "" if none exists."""
         # Flags have hyphens.
         return self.option.format(name.replace("_", "-") if self.option.startswith("--") else name)
 
@@ -42,10 +42,10 @@ PLAIN = Reading()
 class TableFile:
     """A file with named columns of n values each.
 
-    raw: the columns in order, as they are in the file. column(name): the values of one of them. places: where each row
-    stands, as messages show it: "line 3" is the place 3 of the unit "line". names: `raw` without blanks and invisible
-    characters at their ends; a name that occurs several times matters only when that column is read. outputs: what the
-    rows are made of where records hold all outputs for a source. empty_rows: how many rows without any value were
+    raw: the columns in order, as they are in the file. column(name): the values of one column. places: of rows, as
+    messages show them: "line 3" is the place 3 of the unit "line". names: `raw` without blanks and invisible
+    characters at their ends; a name that occurs several times matters only when that column is read. outputs: the
+    source of the rows if records hold all outputs for a source. empty_rows: how many rows without any value were
     skipped. objects: columns of objects, which can be taken, but play no role by themselves: their fields do.
     """
 
@@ -65,7 +65,7 @@ class TableFile:
         return len(self.places)
 
     def place(self, index: int) -> str:
-        """Where a row (from 0) stands."""
+        """The place of a row (from 0), for messages."""
         return f"{self.unit} {self.places[index]}"
 
     def where(self, index: int) -> str:
@@ -73,19 +73,19 @@ class TableFile:
         return f"{self.path}, {self.place(index)}"
 
     def take(self, names: Iterable[str]) -> dict[str, list[Any]]:
-        """name -> the n values of each of these columns: texts, or what JSON and Parquet hold.
+        """name -> the n values of the columns: texts, or values of JSON and Parquet.
 
-        Raises DataError naming the column, and the row where it is one, when a column is not there, occurs
+        Raises DataError naming the column, and the row if it is one, when a column does not exist, occurs
         several times or has a value that cannot be read.
         """
         columns = {}
         for name in names:
             count = self.names.count(name) or int(name in self.objects)
             if count == 0:
-                raise DataError(f"{self.path}: the column '{visible(name)}' is needed, and is not there.")
+                raise DataError(f"{self.path}: the column '{visible(name)}' is needed but not found.")
             if count > 1:
                 raise DataError(
-                    f"{self.path}: the column '{visible(name)}' is there {count} times; give each another name."
+                    f"{self.path}: the column '{visible(name)}' occurs {count} times; rename the duplicates."
                 )
             raw_name = self.raw[self.names.index(name)] if name in self.names else name
             columns[name] = self.column(raw_name)
@@ -98,7 +98,7 @@ OPTIONAL = ("system", "document", "domain", "rater")
 
 def is_gap(value: Any) -> bool:
     """Whether a cell holds nothing: no value, an empty text or NaN, which pandas writes for either."""
-    # By its type first: what an array is equal to is an array.
+    # By its type first: comparing an array gives an array.
     return value is None or (isinstance(value, str) and not value) or (isinstance(value, float) and math.isnan(value))
 
 
@@ -109,7 +109,7 @@ def name_of(value: Any) -> str | None:
     """
     if is_gap(value):
         return None
-    # pandas writes whole numbers beside missing ones as floats.
+    # pandas writes whole numbers as floats if some are missing.
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     # bool is a kind of int, but no name.
@@ -146,7 +146,7 @@ def read_texts(values: Sequence[Any], column: str, table: TableFile, *, optional
     texts = list(values)
     for row, value in enumerate(values):
         if isinstance(value, str) and (value or not optional):
-            # Most texts are ASCII, which is quickly told.
+            # Most texts are ASCII, which is quickly checked.
             if not value.isascii():
                 _check_whole(value, row, column, table)
         elif is_gap(value):
@@ -165,7 +165,7 @@ def _check_whole(text: str, row: int, column: str, table: TableFile) -> None:
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise DataError(
             f"{_cell(table, row, column)} half of a character (a lone surrogate) in {text[:60]!r}; write the whole "
-            "character, or take it out."
+            "character, or remove it."
         )
 
 
@@ -199,7 +199,7 @@ def warn_of_quotes(table: TableFile, texts: Mapping[str, Sequence[Any]]) -> None
 
 # Of a CSV file; of as many the first.
 SEPARATORS = (",", ";", "\t", "|")
-# First rows that tell which columns are in use.
+# First rows, which show the columns in use.
 FIRST_ROWS = 20
 
 
@@ -225,10 +225,10 @@ def header_of(rows: Sequence[Sequence[str]], places: Sequence[int], path: Path, 
         rows: the fields of the first rows.
         places: the line that each row ends at.
         path: the file, for messages.
-        reading: what can skip lines.
+        reading: its `skip_rows` can skip lines.
 
     Raises:
-        DataError: there is no row, or the first one is a title: most columns that are in use have no name in it.
+        DataError: the file has no row, or the first one is a title: most columns that are in use have no name in it.
     """
     if not rows:
         raise DataError(f"{path}: the file is empty; the first line must hold the column names.")

@@ -42,26 +42,26 @@ ABSENT = object()
 
 
 def open_table(path: Path, reading: Reading = PLAIN) -> TableFile:
-    """Open a table; the end of its name says which format. Parsed once, and again when the file has changed.
+    """Open a table; the end of its name gives the format. Parsed once, and again when the file has changed.
 
-    The separator of a CSV file is the one that its first line has most of. Rows without any value are skipped and
+    The separator of a CSV file is the most frequent one of its first line. Rows without any value are skipped and
     counted.
 
-    Raises ConfigError for another ending, DataMissingError for no such file; DataError naming file and row for a
+    Raises ConfigError for another ending, DataMissingError for a missing file; DataError naming file and row for a
     damaged or too large file, a first line without column names, a row of the wrong length or a file without rows.
     """
     try:
         version = file_version(path)
     except PermissionError:
-        version = None  # nothing is kept of it: reading it says why
+        version = None  # it is not cached: reading it reports the cause
     # ValueError: a name that is too long, or holds a NUL
     except (OSError, ValueError) as error:
         name = shortened(visible(str(path)), 300)
-        raise DataMissingError(f"there is no file {name} (looked in {Path.cwd()}); correct the path.") from error
+        raise DataMissingError(f"file not found: {name} (in {Path.cwd()}); correct the path.") from error
     return _opened(path, version, reading)
 
 
-@lru_cache(maxsize=2)  # every language pair asks for its file
+@lru_cache(maxsize=2)  # every language pair reads its file
 def _opened(path: Path, version: Hashable, reading: Reading) -> TableFile:
     kind = path.name.lower()
     suffix = Path(kind.removesuffix(".gz")).suffix
@@ -94,7 +94,7 @@ def _text_lines(path: Path, reading: Reading) -> list[str]:
     if size > LARGEST_TABLE:
         raise DataError(f"{path}: has {counted(size, 'byte')}, more than {LARGEST_TABLE:,}; {SPLIT}")
     raw = read_bytes(path)
-    # By its first bytes, not by its name: a file may be compressed without saying so.
+    # By its first bytes, not by its name: a file may be compressed under any name.
     if raw.startswith(GZIP):
         raw = gunzip(raw, str(path), LARGEST_TABLE, SPLIT)
     lines = decode_lines(raw, str(path), reading.encoding, reading.set_with("encoding"))
@@ -107,7 +107,7 @@ def _text_lines(path: Path, reading: Reading) -> list[str]:
 
 
 def _csv(lines: list[str], path: Path, reading: Reading) -> TableFile:
-    """A table of CSV lines, the first of which holds the column names and tells the separator."""
+    """A table of CSV lines, the first with the column names, which shows the separator."""
     records, ends = _csv_records(lines, path, separator_of(lines), reading.skip_rows)
     is_filled = [any(value.strip() for value in record) for record in records]
     # In one column nothing but an empty value makes an empty row.
@@ -153,7 +153,7 @@ def _tsv(lines: list[str], path: Path, reading: Reading) -> TableFile:
         cells = np.arange(first, len(fields), len(names))
         in_arrow = pa.Array.from_buffers(pa.int64(), len(cells), [None, pa.py_buffer(cells)])
         encoded = fields.take(in_arrow).dictionary_encode()
-        # Rows that say the same share one text.
+        # Equal rows share one text.
         different = encoded.dictionary.to_pylist()
         return [different[number] for number in encoded.indices.to_pylist()]
 
@@ -165,7 +165,6 @@ def _tsv(lines: list[str], path: Path, reading: Reading) -> TableFile:
 
 
 def _in_arrow(lines: list[str]) -> Any:
-    """The lines as Arrow's texts."""
     import pyarrow as pa
 
     encoded = [line.encode() for line in lines]
@@ -179,8 +178,8 @@ def _check_fields(values: Sequence[str], expected: int, where: str) -> None:
     """Raise DataError for another number of fields than the header has."""
     if len(values) != expected:
         raise DataError(
-            f"{where}: {len(values)} fields, but the header has {expected}: {values!r:.80}. "
-            "A separator inside a text, or a broken line?"
+            f"{where}: expected {expected} fields, got {len(values)}: {values!r:.80}. "
+            "Check for a separator inside a text, or a broken line."
         )
 
 
@@ -214,7 +213,7 @@ def _jsonl(lines: list[str], path: Path, reading: Reading) -> TableFile:
     for row, line in enumerate(lines, start=reading.skip_rows + 1):
         if line.strip():
             records[row] = _json_object(line, f"{path}, line {row}")
-    # Nested or not is told by the first record; another layout further down is an error of its line.
+    # The first record shows whether records are nested; another layout further down is an error of its line.
     if records and is_nested(next(iter(records.values()))):
         outputs = list(nested_outputs(records, str(path)))
         by_name = nested_columns(outputs)
@@ -231,13 +230,13 @@ def _jsonl(lines: list[str], path: Path, reading: Reading) -> TableFile:
         if ABSENT in values:
             line = numbers[values.index(ABSENT)]
             raise DataError(
-                f"{path}, line {line}: the field '{visible(name)}' is missing but there in other lines; write it in "
-                "every line, null where there is nothing."
+                f"{path}, line {line}: the field '{visible(name)}' is missing but exists in other lines; write it in "
+                "every line, null for no value."
             )
         return values
 
     names = chain.from_iterable(map(field_names, records.values()) if objects else records.values())
-    # What is an object in some rows may be null in others.
+    # An object in some rows may be null in others.
     columns = [name for name in dict.fromkeys(names) if name not in objects]
     return TableFile(path, columns, column, numbers, "line", objects=objects)
 
@@ -247,7 +246,7 @@ def _object_fields(record: Mapping[str, Any]) -> list[str]:
 
 
 def _json_object(line: str, where: str) -> dict[str, Any]:
-    """The object that a line holds. Raises DataError for anything else, or a field that is there twice."""
+    """The object that a line holds. Raises DataError for anything else, or a repeated field."""
     try:
         record = json.loads(line, object_pairs_hook=_fields)
         if not isinstance(record, dict):
@@ -267,5 +266,5 @@ def _fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(record) != len(pairs):
         counts = Counter(name for name, _ in pairs)
         name, _ = counts.most_common(1)[0]
-        raise ValueError(f"the field '{visible(name)}' is there several times")
+        raise ValueError(f"the field '{visible(name)}' occurs several times")
     return record

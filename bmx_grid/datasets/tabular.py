@@ -46,13 +46,13 @@ class Tabular(DatasetReader):
     """path: the file, seen from where the command runs.
 
     columns: role -> name of its column. A role that is null uses the column of its own name, or else of a usual one
-        (src, mt, DA, …), which a warning names; a name that is given must be there. Hypothesis, score, and source or
+        (src, mt, DA, …), which a warning names; a configured name must exist. Hypothesis, score, and source or
         reference are needed. Ids default to the row number; several systems may have the same id. Four roles may have
         lists of columns: score, the first being the primary human score; reference, which may be empty from the second
         on; hypothesis, the outputs of one system each, with as many columns of scores in the same order; and rater, the
         ratings of one person each, whose mean is the score unless that has a column.
     language_pairs: which pairs of the language_pair column to use, none meaning all; without such a
-        column, the one pair that the whole file is of, NO_PAIR ("none") if nothing names it.
+        column, the one pair that the whole file is of, NO_PAIR ("none") if it is not named.
 
     decimal: the decimal sign of scores that are texts; a score that can be read with either sign is the same number.
     encoding: of a text file without a byte-order mark; null for UTF-8. skip_rows: lines above the header.
@@ -72,9 +72,9 @@ class Tabular(DatasetReader):
     skip_rows: int = runtime(0, least=0)
 
     def pairs(self, data_dir: Path) -> tuple[str, ...]:
-        """The pairs given, or else those of the file in order of appearance.
+        """The configured pairs, or else those of the file in order of appearance.
 
-        Raises ConfigError when several are given and no column tells them apart.
+        Raises ConfigError when several are configured and the file has no column of pairs.
         """
         rows = self._rows()
         return self.language_pairs or tuple(rows.by_pair)
@@ -112,7 +112,7 @@ class Tabular(DatasetReader):
         """The file's rows, as `table_rows`, checked once for all language pairs."""
         key = f"dataset.{self.name}"
         table = self.open()
-        # Tuples, as what is cached must be hashable.
+        # Tuples, as cached arguments must be hashable.
         columns = tuple(self.chosen_columns().items())
         return _checked_rows(table, columns, tuple(self.language_pairs), key, self.decimal)
 
@@ -175,13 +175,13 @@ def table_rows(table: TableFile, roles: Roles, pairs: Sequence[str], key: str, d
     Args:
         table: an opened table. Its rows without any value in a role are skipped; a warning counts them.
         roles: role -> columns, as `roles_of_table`.
-        pairs: those to be checked; without a column of language pairs the one of all rows.
+        pairs: to be checked; without a column of language pairs the one of all rows.
         key: the key of these settings, for the advice in messages.
         decimal: the decimal sign of scores that are texts.
 
     Raises:
-        DataError: names the row of what cannot be used.
-        ConfigError: language pairs are not there.
+        DataError: a value cannot be used; the message names its row.
+        ConfigError: a language pair has no rows.
     """
     filled, numbers = _filled_part(table, roles)
     texts = _read_roles(filled, roles)
@@ -190,7 +190,7 @@ def table_rows(table: TableFile, roles: Roles, pairs: Sequence[str], key: str, d
     else:
         pair_of_row = [_only_pair(table, pairs, key)] * len(filled)
     rows_of_pair = _rows_by_pair(filled, pair_of_row, pairs)
-    # Scores are read where they are used: those of other pairs may be anything.
+    # Scores are read when they are used: those of other pairs may be anything.
     used: list[int] = []
     for pair in pairs or rows_of_pair:
         used += rows_of_pair[pair]
@@ -202,7 +202,7 @@ def table_rows(table: TableFile, roles: Roles, pairs: Sequence[str], key: str, d
         texts, scores = _one_row_per_system(texts, scores, systems)
         for pair, rows in rows_of_pair.items():
             rows_of_pair[pair] = [row * len(systems) + system for row in rows for system in range(len(systems))]
-    # Row numbers count outputs from here on.
+    # Row numbers count outputs from now on.
     number_of = np.repeat(np.asarray(numbers, dtype=np.intp), len(systems)).tolist()
     groups_of_pair: dict[str, list[list[int]]] = {}
     if "rater" in texts:
@@ -234,7 +234,7 @@ def _filled_part(table: TableFile, roles: Roles) -> tuple[TableFile, Sequence[in
     columns = table.take(dict.fromkeys(names))
     numbers: Sequence[int] = range(len(table))
     hypothesis = columns[roles["hypothesis"][0]]
-    # Nearly all rows have a hypothesis, so that one column tells them.
+    # Nearly all rows have a hypothesis, so that one column suffices.
     doubtful = [row for row, value in enumerate(hypothesis) if is_gap(value)]
     empty = set()
     for row in doubtful:
@@ -285,17 +285,17 @@ def _only_pair(table: TableFile, pairs: Sequence[str], key: str) -> str:
     """
     if len(pairs) > 1:
         raise ConfigError(
-            f"{table.path} has no language_pair column: say which pair the file is of "
-            f"({key}.language_pairs=[de-en]), or which column names it: {key}.columns.language_pair=NAME"
+            f"{table.path} has no column 'language_pair': set the pair of the file "
+            f"({key}.language_pairs=[de-en]), or the column that names it: {key}.columns.language_pair=NAME"
         )
     return pairs[0] if pairs else NO_PAIR
 
 
 def _rows_by_pair(table: TableFile, pair_of_row: Sequence[Any], pairs: Sequence[str]) -> dict[str, list[int]]:
-    """The rows of each language pair, in order of appearance. Raises ConfigError where one of `pairs` has none."""
+    """The rows of each language pair, in order of appearance. Raises ConfigError if one of `pairs` has none."""
     by_pair: dict[str, list[int]] = {}
     for row, pair in enumerate(pair_of_row):
-        # Checked where it is first seen: a name becomes part of file names.
+        # Checked at its first row: a name becomes part of file names.
         if pair not in by_pair:
             check_name("language pair", str(pair), table.where(row))
         by_pair.setdefault(str(pair), []).append(row)
@@ -330,7 +330,7 @@ def _read_scores(
         raters[next(iter(scores))] = matrix
     unrated = [name for name, numbers in scores.items() if np.isnan(numbers).all()]
     if unrated and len(scores) > 1:
-        raise DataError(f"{table.path}: the column '{unrated[0]}' holds no score in any row; leave it out.")
+        raise DataError(f"{table.path}: the column '{unrated[0]}' holds no score in any row; remove it.")
     return scores, raters
 
 
@@ -356,7 +356,7 @@ def _one_row_per_system(
 def _segments(
     rows: Sequence[int], texts: Mapping[str, Sequence[Any]], groups: Sequence[Sequence[int]] | None
 ) -> tuple[Segment, ...]:
-    """The segments of these rows. texts: role -> values of all rows; groups: all rows of each, if some have several."""
+    """The segments of these rows. texts: role -> values of all rows; groups: rows of segments, if some have several."""
     by_role: dict[str, Iterable[Any]] = {}
     for role, values in texts.items():
         by_role[role] = [values[row] for row in rows]

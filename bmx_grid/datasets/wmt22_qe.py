@@ -37,13 +37,13 @@ class Wmt22Qe(Published):
     """Standardised direct assessments (`da`) or standardised MQM scores (`mqm_z`), higher is better in both.
 
     Words of the translation have tags where published; `<EOS>`, and zero-width spaces that were tagged as words (six
-    sentences of en-yo), are among them. Ids are line numbers from 0, as in the task's submissions.
+    sentences of en-yo), are included. Ids are line numbers from 0, as in the task's submissions.
 
-    tags: where_there, or needed: then the files of a pair are there only with its tags.
+    tags: where_there, or needed: then the files of a pair are complete only with its tags.
     submissions: the tasks whose official submissions belong to the data set (`download`), for `imported`.
 
     The untokenised texts are read unchanged: the tokenised ones end in `<EOS>` and differ from
-    what was judged in five en-mr sentences.
+    the judged texts in five en-mr sentences.
     """
 
     MQM: ClassVar[tuple[str, ...]] = ("en-de", "en-ru", "zh-en")
@@ -68,7 +68,7 @@ class Wmt22Qe(Published):
         ]
         tagged = f"{TAGGED}/{language_pair}"
         tags = published_files(f"{tagged}/")
-        # No checksum of them is known: the pair counts as absent until files of these names are there.
+        # Their checksums are unknown: the pair counts as absent until files of these names exist.
         if self.tags == "needed" and not tags:
             tags = [
                 f"{tagged}/test.2022.{language_pair}.tags",
@@ -81,8 +81,7 @@ class Wmt22Qe(Published):
         return paths
 
     def _read(self, data_dir: Path, language_pair: str) -> SegmentSet:
-        """The sentences in file order."""
-        # Tags and submissions, the rest of them, may be absent.
+        # The remaining files, tags and submissions, may be absent.
         source_path, hypothesis_path, score_path = self.require(data_dir, self.needs(language_pair)[:3])
         segments = numbered(read_lines(hypothesis_path), read_lines(source_path))
         tagged = data_dir / TAGGED / language_pair
@@ -97,8 +96,8 @@ class Wmt22Qe(Published):
 def read_word_gold(folder: Path, language_pair: str) -> tuple[WordTags, dict[int, tuple[int, ...]]]:
     """The tags of the translation from the folder that holds test.2022.PAIR.tags, mt_tok and mt.
 
-    A zero-width space that has a tag but is no token of mt_tok is among the words; these are also returned: sentence ->
-    their places. Raises DataMissingError for a file that is not there, ValueError where tags do not fit the tokens.
+    A zero-width space that has a tag but is no token of mt_tok is a word; also returned: sentence -> the places of such
+    words. Raises DataMissingError for a missing file, ValueError if tags do not fit the tokens.
     """
     tags = rows_of_tags(_test_lines(folder, f"{language_pair}.tags"))
     tokens = list(rows_of_words(_test_lines(folder, "mt_tok")))
@@ -112,7 +111,7 @@ def read_word_gold(folder: Path, language_pair: str) -> tuple[WordTags, dict[int
             raise ValueError(f"line {row + 1} has {len(labels)} tags for {len(line)} tokens")
         surplus[row] = places
         words = list(line)
-        # In ascending order, so that each is at its place once those before it are there.
+        # In ascending order, so that each is inserted at its final place.
         for place in places:
             words.insert(place, ZERO_WIDTH_SPACE)
         tokens[row] = tuple(words)
@@ -129,18 +128,18 @@ def _test_lines(folder: Path, name: str) -> list[str]:
 
 
 def _zero_width_places(text: str, tokens: tuple[str, ...]) -> tuple[int, ...]:
-    """Where tags of the zero-width spaces of a text stand among those of its tokens.
+    """The places of the tags of a text's zero-width spaces among the tags of its tokens.
 
-    Places are found by counting characters other than blanks from the start of the text. Raises ValueError where one is
+    Places are found by counting characters other than blanks from the start of the text. Raises ValueError if one is
     in a token.
     """
     lengths = [len(BLANK.sub("", token)) for token in tokens]
-    # How many characters stand before each token; the last sum is the end.
+    # Number of characters before each token; the last sum is the end.
     starts = [0, *accumulate(lengths)][:-1]
     places: list[int] = []
     for index, sign in enumerate(text):
         if sign == ZERO_WIDTH_SPACE:
             characters_before = len(BLANK.sub("", text[:index]))
-            # Each of these spaces has a tag itself, which moves all later ones by one.
+            # Every such space has a tag itself, which moves all later ones by one.
             places.append(starts.index(characters_before) + len(places))
     return tuple(places)

@@ -1,4 +1,4 @@
-"""What an explainer is."""
+"""The contract of explainers."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Explainer(Component):
     scores, and attributes. `rng` is made from the seed, this explainer's fingerprint, the segment's
     content and the side, so that order, subset and number of workers cannot change a result.
 
-    sides: whose words are explained, and so perturbed: both, hypothesis, or a list of ground_truth (all texts that are
-        read beside the hypothesis) and hypothesis. One side costs half the texts, and has the same attributions. None
-        is both; in a sweep the hypothesis alone, where grid and boosts read no other words.
+    sides: whose words are explained, and so perturbed: both, hypothesis, or a list of ground_truth (all texts
+        except the hypothesis) and hypothesis. One side costs half the texts, and has the same attributions. None
+        is both; in a sweep the hypothesis only, if grid and boosts read no other words.
     Raises ConfigError for no side.
     """
 
@@ -51,7 +51,7 @@ class Explainer(Component):
         sides = named.get(str(self.sides), self.sides)
         if not sides:
             raise ConfigError("sides: at least one is explained; write sides=[hypothesis] or sides=both.")
-        # in one order and each once: the same sides are one identity, however they are written
+        # in one order, without repeats: the same sides are one identity, however they are written
         in_order = tuple(side for side in BOTH_SIDES if side in sides)
         object.__setattr__(self, "sides", in_order)
 
@@ -97,11 +97,11 @@ class Explainer(Component):
 
     @property
     def shuffles_with(self) -> int | None:
-        """The seed with which the metric's weights are permuted before it is asked; None, the default: as they are."""
+        """The seed with which the metric's weights are permuted before it scores; None, the default: unchanged."""
         return None
 
     def members(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Explainer]:
-        """The explainers, by name, that this option stands for in a sweep of these sets: by default itself."""
+        """The explainers, by name, that this option expands to in a sweep of these sets: by default itself."""
         return {name: self}
 
     @property
@@ -118,9 +118,9 @@ class Explainer(Component):
         """The explanations of these segments if they exist already; None, the default, for an explainer that plans.
 
         words: how the texts are segmented, to whose words the explanations are carried. The set has no scores (NaN).
-        The explainer that is returned has what was read in its identity.
-        Raises DataError for explanations that do not fit the segments, DataMissingError where there are none of the
-        language pair.
+        The identity of the returned explainer includes the explanations.
+        Raises DataError for explanations that do not fit the segments, DataMissingError without any of the language
+        pair.
         """
         return None
 
@@ -141,7 +141,7 @@ class Explainer(Component):
 
     @abstractmethod
     def count_texts(self, n_words: int) -> int:
-        """The largest number of texts that `plan` asks for on a side of `n_words` words, before repeats are removed.
+        """The largest number of texts that `plan` returns for a side of `n_words` words, before repeats are removed.
 
-        Raises ExplainError where `plan` would: a sweep finds out before anything is scored.
+        Raises ExplainError if `plan` would: a sweep finds out before anything is scored.
         """

@@ -24,11 +24,11 @@ class Erasure(Explainer):
     gap: Literal["double_space", "single_space"] = identity("double_space")
 
     def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> Plan:
-        """n + 1 texts: the unchanged side, then the side without each of its n words in turn."""
+        """n + 1 texts: the unchanged side, then the side without one word, for all n words in turn."""
         n = len(words)
         keep = np.ones((n + 1, n), dtype=np.bool_)
         np.fill_diagonal(keep[1:], False)
-        # the empty text in place of a word leaves both spaces beside it
+        # the empty text in place of a word leaves both spaces around it
         replacement = "" if self.gap == "double_space" else None
         return Plan(words, keep=keep, replacement=replacement)
 

@@ -1,4 +1,4 @@
-"""Explanations made elsewhere: an explainer that is a file, in the same tables and tests as those made here."""
+"""External explanations: an explainer that is a file, in the same tables and tests as computed ones."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ class Imported(FileSource, Explainer):
     Layouts: `datasets.imported_files`, and of spans `datasets.span_files`.
 
     They become attributions, low for a suspected error, of the words that are scored: both tokenisations are aligned
-    by their characters, and what has no counterpart is left out, counted and named.
+    by their characters, and words without a counterpart are left out, counted and named.
 
     Fields as of `FileSource`; columns: of scores, labels, words, id, system, side and language_pair. With
     {metric} in the path each explainer is for the imported metric of its own name only (and for any metric that scores
     texts).
-    errors_are: whether a low or a high value is a suspected error; "auto" as the layout says. Labels say it themselves.
-    tokens: what becomes of the values of several words of the file that make up one scored word.
-    sub_words: the same for the sub-words of MLQE-PE's archives, of which log-probabilities are given; "each" takes them
-        as they are, with that of the end symbol, in place of words, for sentences of another translation too.
-    probabilities: the exponential of these: probabilities in place of their logarithms.
-    weights: of spans by severity, those of MQM where they are not named. A word has minus its share of the spans that
+    errors_are: whether a low or a high value is a suspected error; "auto" as in the layout. Labels need no setting.
+    tokens: how to combine the values of several words of the file that make up one scored word.
+    sub_words: the same for the sub-words of MLQE-PE's archives, which have log-probabilities; "each" takes them
+        unchanged, with that of the end symbol, in place of words, for sentences of another translation too.
+    probabilities: probabilities in place of their logarithms.
+    weights: of spans by severity; default: those of MQM. A word has minus its share of the spans that
         touch it (`words.tags.shares_of_spans`), an empty word at the end has omissions; of several raters the mean.
 
-    Paths and ways are no identity: what was read and made of it is there, as a digest.
+    Paths and settings are no identity: it has a digest of the resulting attributions instead.
     """
 
     KEY: ClassVar[str] = "explainer.imported"
@@ -99,22 +99,22 @@ class Imported(FileSource, Explainer):
         return self.name if self.one_metric else None
 
     def members(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Self]:
-        """The explainers that this option stands for, as of `FileSource`."""
+        """The explainers that this option expands to, as of `FileSource`."""
         one_metric = not self.files and self.has("metric")
         members = super().members(name, sets)
         return {label: dataclasses.replace(member, one_metric=one_metric) for label, member in members.items()}
 
     def given(self, segments: SegmentSet, words: PairWords) -> tuple[Explainer, AttributionSet]:
-        """What the files say of these segments, and this explainer with its digest.
+        """The attributions of these segments, and this explainer with their digest.
 
-        Raises DataMissingError where there is no file or row of the language pair; DataError naming file, row and value
-        where a row is not as it must be or does not fit the segments.
+        Raises DataMissingError without a file or row of the language pair; DataError naming file, row and value if a
+        row is malformed or does not fit the segments.
         """
         sides: dict[Role, _Side] = {}
         for name, path in self.paths(segments).items():
             for role, side in self._read(path, ROLE_OF_SIDE.get(name), segments, words).items():
                 if role in sides:
-                    raise DataError(f"{path}: holds word scores of the {role}, and so does another file; name one.")
+                    raise DataError(f"{path}: holds word scores of the {role}, and so does another file; choose one.")
                 sides[role] = side
         # in one order, whatever that of the files: it is part of the digest
         sides = {role: sides[role] for role in ROLES if role in sides}
@@ -131,7 +131,7 @@ class Imported(FileSource, Explainer):
         return dataclasses.replace(self, explanations=_digest(sides)), explanations
 
     def ratings(self, segments: SegmentSet) -> Ratings | None:
-        """Who marked which error spans in each of N segments; None where the files hold no spans. Raises as `given`."""
+        """The error spans that every rater marked in N segments; None if the files hold no spans. Raises as `given`."""
         paths = list(self.paths(segments).values())
         if len(paths) != 1 or not span_format(paths[0]):
             return None
@@ -150,7 +150,7 @@ class Imported(FileSource, Explainer):
         self.plan((), np.random.default_rng(0))
 
     def _read(self, path: Path, role: Role | None, segments: SegmentSet, words: PairWords) -> dict[Role, _Side]:
-        """What a file says, by role. role: that the file is named for; None where it is named for none."""
+        """The content of a file, by role. role: in the file's name; None without one."""
         file_name = path.name.lower()
         hypotheses = words.rows("hypothesis", segments.texts("hypothesis"))
         if file_name.endswith(".tar.gz"):
@@ -187,7 +187,7 @@ class Imported(FileSource, Explainer):
         return _Side(None, attributed, Ragged.from_rows(values), refused)
 
     def _from_words(self, file: ImportedFile, role: Role, segments: SegmentSet, scored: Rows) -> _Side:
-        """What the file says of N texts, on its own words and on those that are scored.
+        """The file's values for N texts, on its own words and on the scored ones.
 
         A file without words has a value per word of the published tags, or else per scored word; whichever fits all
         texts. Zero-width spaces that have a tag of their own may be left out.
@@ -204,7 +204,7 @@ class Imported(FileSource, Explainer):
         if file.are_labels and published:
             _check_published(file.path, rows, words, published)
         low_is_error = file.low_is_error
-        if self.errors_are != "auto" and not file.are_labels:  # labels say themselves which is an error
+        if self.errors_are != "auto" and not file.are_labels:  # labels define themselves which is an error
             low_is_error = self.errors_are == "low"
         sign = 1.0 if low_is_error else -1.0
         refused = {}
@@ -222,7 +222,7 @@ class Imported(FileSource, Explainer):
         return _carried(word_scores, scored, refused, self.tokens, segments, file.path)
 
     def _from_sub_words(self, path: Path, segments: SegmentSet, scored: Rows) -> _Side:
-        """What an archive of MLQE-PE says: log-probabilities of sub-words, put together to words of the N texts.
+        """Values of an archive of MLQE-PE: log-probabilities of sub-words, combined to words of the N texts.
 
         With sub_words="each" the sub-words themselves are attributed.
         """
@@ -233,7 +233,7 @@ class Imported(FileSource, Explainer):
                 f"{segments.language_pair} has {counted(len(segments.all_ids), 'segment')}; name the archive of this "
                 "data set."
             )
-        # the archive has all segments of the data set, of which these may be some
+        # the archive has all segments of the data set, `segments` perhaps a part
         row_of_id = {name: row for row, name in enumerate(segments.all_ids)}
         chosen = [row_of_id[segment.id] for segment in segments.segments]
         pieces = tuple(pieces[row] for row in chosen)
@@ -254,17 +254,16 @@ class Imported(FileSource, Explainer):
         return _Side(word_scores, attributed, self._from_logs(attributed_logs), refused)
 
     def _from_logs(self, logs: Ragged) -> Ragged:
-        """Attributions made of log-probabilities."""
         values = np.exp(logs.values) if self.probabilities else logs.values
         sign = -1.0 if self.errors_are == "high" else 1.0
         return Ragged(sign * values, logs.offsets)
 
 
 class _Side(NamedTuple):
-    """What a file says of one side of N segments, on its own words and on those that are scored.
+    """A file's values for one side of N segments, on its own words and on the scored ones.
 
-    words: of its own, low for a suspected error. attributed, attributions: the scored words that it says something of,
-    and what; NaN for the segments in `refused`, which are not explained: their positions, and why.
+    words: of its own, low for a suspected error. attributed, attributions: the scored words with a value, and their
+    values; NaN for the segments in `refused`, which are not explained: their positions, and why.
     """
 
     words: WordScores | None
@@ -291,7 +290,7 @@ def _fitting(path: Path, rows: Any, choices: Sequence[Rows]) -> Rows:
     row = first_wrong_rows[0]
     raise DataError(
         f"{path}, {rows.place.iloc[row]}: {counted(int(lengths[row]), 'value')} for "
-        f"{counted(len(choices[0][row]), 'word')}; give one value per word, or the words as well."
+        f"{counted(len(choices[0][row]), 'word')}; write one value per word, or add the words."
     )
 
 
@@ -356,7 +355,7 @@ def _carried(
 
 
 def _warn_of_lost(path: Path, lost: Sequence[tuple[int, str]], segments: SegmentSet) -> None:
-    """Say which words were left out. lost: row of the segment, and word."""
+    """Warn of words that were left out. lost: row of the segment, and word."""
     n_segments = len({row for row, _ in lost})
     named = [f"{word!r} of '{segments.segments[row].name}'" for row, word in lost[:MOST_NAMED]]
     if len(lost) > MOST_NAMED:
@@ -391,7 +390,7 @@ def _digest(sides: Mapping[Role, _Side]) -> str:
         for rows, values in parts:
             lines = "\n".join("\0".join(row) for row in rows)
             sha.update(lines.encode(errors="surrogatepass"))
-            # NaN has many bit patterns: one of them stands for all
+            # NaN has many bit patterns: they become a single one
             numbers = np.where(np.isnan(values.values), np.nan, values.values)
             sha.update(numbers.astype("<f8").tobytes())
             sha.update(values.offsets.astype("<i8").tobytes())

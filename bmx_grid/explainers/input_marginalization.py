@@ -1,4 +1,4 @@
-"""Input marginalization: the score against what it would be with likely other words (paper, appendix D).
+"""Input marginalization: the score minus the expected score with likely other words (paper, appendix D).
 
 A masked language model reads the side with one word masked. The tokens that it finds more likely than
 `delta` are the candidates for that place, and
@@ -44,10 +44,10 @@ class InputMarginalization(Explainer):
     delta: a candidate is more likely than this.
     weights: "appendix": the probabilities as they are, so that they need not add up to 1;
         "paper_code": a softmax over the candidates' probabilities.
-    no_candidate: where no token is likely enough. "best": the most likely token is the candidate, weighted like
+    no_candidate: if no token is likely enough. "best": the most likely token is the candidate, weighted like
         any other (its probability, or 1 for "paper_code"); "zero": the sum is 0, as in the paper's code, so that
         the attribution is the score of the side.
-    device: where the model runs. batch_tokens: tokens per forward pass, padding included.
+    device: of the model. batch_tokens: tokens per forward pass, padding included.
     """
 
     writes_texts: ClassVar[bool] = True
@@ -76,7 +76,7 @@ class InputMarginalization(Explainer):
         return settings | model_identity(self.model, self.revision)
 
     def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> Plan:
-        """The unchanged side, then for each word in turn the side with each of its candidates, most likely first.
+        """The unchanged side, then for each word in turn the side with every candidate, most likely first.
 
         Nothing is random. Raises UnavailableError without the model.
         """
@@ -103,7 +103,7 @@ class InputMarginalization(Explainer):
 def _plan(explainer: InputMarginalization, words: tuple[str, ...], _fingerprint: str) -> Plan:
     """`InputMarginalization.plan`; its design is the place and the weight of each text but the first.
 
-    Plans are kept by the fingerprint as well: the model's folder may be overwritten.
+    Plans are kept by the fingerprint, too: the model's folder may be overwritten.
     """
     loaded = load_masked_lm(
         explainer.model, explainer.revision, explainer.dtype, explainer.device, explainer.max_length
@@ -118,8 +118,8 @@ def _plan(explainer: InputMarginalization, words: tuple[str, ...], _fingerprint:
     places = []
     weights = []
     for place in range(len(words)):
-        candidates, likely = proposals.get(place, ([""], np.ones(1)))  # an empty word stands for itself
-        # Candidates come most probable first: those above the threshold, and where none is, the best if asked for.
+        candidates, likely = proposals.get(place, ([""], np.ones(1)))  # an empty word replaces itself
+        # Candidates, most probable first: those above the threshold; without one, the best if the setting allows it.
         count = int(np.count_nonzero(likely > explainer.delta))
         if count == 0 and explainer.no_candidate == "best":
             count = 1
@@ -136,7 +136,6 @@ def _plan(explainer: InputMarginalization, words: tuple[str, ...], _fingerprint:
 
 
 def _with_word(words: tuple[str, ...], place: int, word: str) -> str:
-    """The side with another word at this place."""
     before = words[:place]
     after = words[place + 1 :]
     return join_words([*before, word, *after])
@@ -145,13 +144,13 @@ def _with_word(words: tuple[str, ...], place: int, word: str) -> str:
 def propose(
     loaded: LoadedModel, words: tuple[str, ...], places: Sequence[int], count: int, batch_tokens: int
 ) -> tuple[list[list[str]], Floats]:
-    """Candidates for each of m `places`, with the word there masked and all others unchanged, most probable first.
+    """Candidates for each of m `places`, with the word in it masked and all others unchanged, most probable first.
 
     m lists of `count` texts; float64[m, count] probabilities, of the whole vocabulary, not renormalised.
 
     One forward pass over all m texts together, or as many as keep each below `batch_tokens` tokens. Texts of
-    other sides never share a pass: matrix products of another shape round otherwise (measured: 1e-7 to 2e-6
-    here, from one row to twelve), which could move a candidate over a threshold.
+    other sides never share a pass: matrix products of another shape round otherwise (measured: 1e-7 to 2e-6,
+    from one row to twelve), which could move a candidate over a threshold.
     """
     import torch
 
@@ -182,7 +181,7 @@ def propose(
 def _best(loaded: LoadedModel, ids: Any, attended: Any, masks: Ints, count: int) -> tuple[Ints, Floats]:
     """The `count` likeliest candidates of each row at its mask, and their probabilities among all tokens.
 
-    int64 ids and float64, each of a row per text, the likeliest first; fewer where there are not so many candidates.
+    int64 ids and float64, with a row per text, the likeliest first; fewer if the vocabulary has fewer candidates.
     """
     import torch
 
@@ -191,7 +190,7 @@ def _best(loaded: LoadedModel, ids: Any, attended: Any, masks: Ints, count: int)
     inputs = {"input_ids": ids.to(device), "attention_mask": attended.to(device)}
     rows = torch.arange(len(ids), device=device)
     places = torch.from_numpy(masks).to(device)
-    # The head is by far the widest layer (120,000 outputs per token): only where a word is masked.
+    # The head is by far the widest layer (120,000 outputs per token): computed for masked words only.
     head = getattr(network, "cls", None) or getattr(network, "lm_head", None)
     if head is None:
         logits = network(**inputs).logits[rows, places].float()
@@ -211,7 +210,7 @@ def _best(loaded: LoadedModel, ids: Any, attended: Any, masks: Ints, count: int)
 
 
 def _encode(loaded: LoadedModel, words: tuple[str, ...], places: Sequence[int]) -> tuple[list[list[int]], list[int]]:
-    """For each place, the token ids of the side with the word there masked, and the mask's position in them."""
+    """For each place, the token ids of the side with its word masked, and the mask's position in them."""
     tokenizer = loaded.tokenizer
     texts = []
     starts = []
@@ -258,7 +257,7 @@ def _candidates(loaded: LoadedModel) -> tuple[list[str], Flags]:
     piece = getattr(tokenizer.backend_tokenizer.model, "continuing_subword_prefix", None) or ""
     texts = []
     for token, text in enumerate(decoded):
-        # the replacement character stands for bytes that are only a part of a character
+        # the replacement character marks bytes that are only a part of a character
         if token in special or "\ufffd" in text:
             texts.append("")
         else:
@@ -276,7 +275,7 @@ def load_masked_lm(model: str, revision: str | None, dtype: Dtype, device: Devic
     loaded = load_model("masked_lm", model, revision, dtype=dtype, device=device)
     if loaded.tokenizer.mask_token_id is None or not loaded.tokenizer.is_fast:
         raise UnavailableError(
-            f"model '{model}': its tokenizer has no mask token, or does not say where its tokens are in the text; "
+            f"model '{model}': its tokenizer has no mask token, or does not give the places of its tokens in the text; "
             "name a masked language model with a tokenizer.json."
         )
     return _with_limit(loaded, max_length)

@@ -1,7 +1,7 @@
 """The libraries lime and shap themselves, on the masks of a plan: slow, a check of the batched engines.
 
-The libraries ask for scores while they sample; here all masks are drawn and scored beforehand, with the draws that the
-library makes or is given, and whatever mask it asks for is looked up.
+The libraries request scores while they sample. This module draws and scores all masks beforehand, with the draws that
+the library makes or gets, and looks up every mask that it requests.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _GLOBAL_DRAWS = threading.Lock()  # NumPy's global generator, which shap seeds
 
 
 class _Draws(np.random.RandomState):
-    """Draws for lime that hide, sample by sample, what the rows of bool[K, n] masks hide after the first."""
+    """Draws for lime that hide, sample by sample, the same words as the rows of bool[K, n] masks after the first."""
 
     def __init__(self, keep: Flags):
         super().__init__(0)

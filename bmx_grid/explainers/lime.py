@@ -2,7 +2,7 @@
 
 Follows `lime` 0.2: the number of hidden words is uniform on 1..n, which ones a draw without
 replacement; a sample weighs sqrt(exp(-d^2 / width^2)) with d = 100 x its cosine distance from the
-full side; the attributions are the coefficients of a ridge regression with intercept. Here all
+full side; the attributions are the coefficients of a ridge regression with intercept. All
 samples are drawn and solved at once; on the same masks lime itself (backend=library) finds the same to about 1e-15.
 """
 
@@ -62,7 +62,7 @@ class Lime(Explainer):
         return Plan(words, keep=keep, replacement=self.mask)
 
     def attribute(self, plan: Plan, scores: Floats) -> Floats:
-        """float64[n] coefficients, from the float64[num_samples] scores of the plan; 0 where no score differs."""
+        """float64[n] coefficients, from the float64[num_samples] scores of the plan; 0 if all scores are equal."""
         assert plan.keep is not None
         with one_blas_thread():
             if self.backend == "library":
@@ -75,7 +75,7 @@ class Lime(Explainer):
 
 
 def draw_masks(n: int, num_samples: int, rng: np.random.Generator) -> Flags:
-    """bool[num_samples, n], True where a word stays; the first row keeps all, every other hides 1..n words."""
+    """bool[num_samples, n], True for kept words; the first row keeps all, every other hides 1..n words."""
     n_draws = num_samples - 1
     sizes = rng.integers(1, n + 1, size=n_draws)
     # The words with the smallest of n random keys are a draw without replacement, for all samples in one sort.

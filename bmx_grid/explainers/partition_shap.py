@@ -1,10 +1,10 @@
 """Partition SHAP: Owen values over a hierarchy of neighbouring words (Owen 1977; the partition explainer of `shap`).
 
 Follows `shap` 0.51: a side is halved, its halves are halved, down to single words; the value of a part is its mean rise
-of the score, each other half on its way down being there or hidden. Where shap descends first to where scores differ
-most, until `max_evals` is reached, here the largest part is halved first, so that all masks are planned at once. Words
-that are not told apart share the value of their part, as in shap. On the same hierarchy both find the same to about
-1e-15.
+of the score, each other half on its way down being visible or hidden. shap descends first to the parts whose scores
+differ most, until `max_evals` is reached; this explainer halves the largest part first, so that all masks are planned
+at once. Words that are not separated share the value of their part, as in shap. On the same hierarchy both find the
+same to about 1e-15.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MOST_EVALS = 1_000_000  # per side: each is a text to score
 
 @dataclass(frozen=True, eq=False)
 class WordRange:
-    """Neighbouring words start..stop - 1 in C contexts: other parts on the way down, there or hidden.
+    """Neighbouring words start..stop - 1 in C contexts: other parts on the way down, visible or hidden.
 
     contexts: bool[C, n] masks of the contexts, without these words.
     without, having: int64[C] rows of the plan's masks without and with these words.
@@ -45,7 +45,7 @@ class WordRange:
 class PartitionShap(Explainer):
     """Attribution of word i = its Owen value; they add up to the score minus that of a fully masked side.
 
-    max_evals: the most texts per side, and at least the two ends: all words are told apart up to 26 words at 500.
+    max_evals: the most texts per side, and at least the two ends: all words are separated up to 26 words at 500.
     mask: the text in place of a hidden word.
     """
 
@@ -67,14 +67,14 @@ class PartitionShap(Explainer):
         return values
 
     def count_texts(self, n_words: int) -> int:
-        """At most max_evals: about 2/3 of n^2 where all words are told apart."""
+        """At most max_evals: about 2/3 of n^2 if all words are separated."""
         keep, _ = hierarchy(n_words, self.max_evals)
         return len(keep)
 
 
 @lru_cache(maxsize=256)
 def hierarchy(n: int, most: int) -> tuple[Flags, Sequence[WordRange]]:
-    """bool[K, n] masks, K at most `most`, and the parts that they tell apart. Read-only: kept for the next side.
+    """bool[K, n] masks, K at most `most`, and the parts that they separate. Read-only: kept for the next side.
 
     The largest part is halved first, of parts of one size the first.
     """
@@ -90,7 +90,7 @@ def hierarchy(n: int, most: int) -> tuple[Flags, Sequence[WordRange]]:
         n_contexts = len(part.contexts)
         if len(part) == 1 or n_masks + 2 * n_contexts > most:
             break
-        # New texts: in each context either half alone. Both halves and none are the texts of the part itself.
+        # New texts: in each context one half without the other. Both halves and none are the texts of the part itself.
         middle = (part.start + part.stop) // 2
         left = part.contexts.copy()
         right = part.contexts.copy()
@@ -98,7 +98,7 @@ def hierarchy(n: int, most: int) -> tuple[Flags, Sequence[WordRange]]:
         right[:, middle : part.stop] = True
         with_left = np.arange(n_masks, n_masks + n_contexts)
         with_right = with_left + n_contexts
-        # Each half is met in every context twice: with the other half hidden, and with it there.
+        # Each half is met in every context twice: with the other half hidden and visible.
         first = WordRange(
             part.start,
             middle,

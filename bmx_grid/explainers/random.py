@@ -14,7 +14,7 @@ from bmx_grid.words.perturbation import Plan
 
 @dataclass(frozen=True)
 class Random(Explainer):
-    """One uniform draw from [0, 1) per word; asks for no scores."""
+    """One uniform draw from [0, 1) per word; needs no scores."""
 
     stochastic: ClassVar[bool] = True
 

@@ -2,7 +2,7 @@
 
 Follows `shap` 0.51: up to 7 words every mask is scored; above, antithetic permutations, each adding
 the words in its order and taking them away in the same order, as many as `max_evals` has room for.
-Here all masks of a side are planned at once; on the same draws shap itself (backend=library) finds the same to about
+All masks of a side are planned at once; on the same draws shap itself (backend=library) finds the same to about
 1e-15.
 """
 
@@ -105,7 +105,6 @@ class Shap(Explainer):
         return evals // least
 
     def _evals(self, n: int) -> int:
-        """The most scores for a side of n words."""
         if self.max_evals == "auto":
             return max(_USUAL_EVALS, _evals_of_one_order(n))
         return self.max_evals
@@ -118,7 +117,7 @@ def _evals_of_one_order(n: int) -> int:
 @lru_cache(maxsize=16)
 def all_masks(n: int) -> Flags:
     """bool[2^n, n], all kept in the first row and none in the last. Read-only: it is kept for the next side."""
-    # Bit j of a row's number says whether word j is hidden.
+    # Bit j of a row's number is 1 if word j is hidden.
     numbers = np.arange(2**n)[:, None]
     hidden = (numbers >> np.arange(n)) & 1
     keep: Flags = hidden == 0
@@ -130,9 +129,9 @@ def all_masks(n: int) -> Flags:
 def exact_weights(n: int) -> Floats:
     """float64[n, 2^n]: Shapley value of each word = row @ scores of `all_masks(n)`."""
     keep = all_masks(n)
-    # How many of the other words are kept, beside each word.
+    # Number of other words kept with each word.
     others = np.count_nonzero(keep, axis=1)[:, None] - keep
-    # In this share of all orders a word comes right after one given set of `size` others.
+    # In this share of all orders a word follows directly after a certain set of `size` others.
     weight = np.array([1 / (n * comb(n - 1, size)) for size in range(n)])
     # with the word a text counts for it, without the word against it
     sign = np.where(keep, 1.0, -1.0)
@@ -176,7 +175,7 @@ def permutation_masks(orders: Ints) -> Flags:
 
 
 def permutation_values(orders: Ints, scores: Floats) -> Floats:
-    """float64[n] mean rise of the score when a word comes in, over both directions of int64[R, n] orders.
+    """float64[n] mean rise of the score when a word is added, over both directions of int64[R, n] orders.
 
     scores: of the rows of `permutation_masks(orders)`.
     """

@@ -31,7 +31,7 @@ class ShuffledModel(Explainer):
         reads_texts = type(self.explainer).explain is not Explainer.explain
         if self.explainer.is_given or reads_texts:
             name = type(self.explainer).__name__
-            raise ConfigError(f"explainer: {name} asks no metric; name one that does, such as erasure or lime.")
+            raise ConfigError(f"explainer: {name} does not call the metric; choose another, such as erasure or lime.")
 
     @property
     def stochastic(self) -> bool:  # type: ignore[override]  # of the other explainer, not of the class

@@ -21,13 +21,13 @@ from bmx_grid.core.identity import Component
 from bmx_grid.core.ragged import Flags, Floats, Ints, Ragged, row_minimum
 
 OFFSET = 1e-9  # paper section 3.4: added to every attribution, so that none is zero
-NEAR_ZERO = 0.05  # |p| below this goes through expm1, where log(mean(x^p)) / p would lose digits
+NEAR_ZERO = 0.05  # |p| below this is computed by expm1, as log(mean(x^p)) / p would lose digits
 PRECISION = 2e-14  # relative error of a mean, for values within 1e-9 .. 1 and |p| <= 30
 SAFE_LOG = 450.0  # the largest |exponent * log| of `even_power_sums`
 BLOCK_WORDS = 7000  # each block costs as much as 500 words; no power of two, whose rows share a cache's lines
 EVEN_AT_LEAST = 8  # below this many exponents two tables cost more than they save
 PIECE_WORDS = 96  # a matrix product adds one by one; longer rows are added up in pieces, for the digits
-SMALL_EXPONENT = 0.5  # up to here a mean multiplies the sum's rounding by 1/p: these sums are taken pairwise
+SMALL_EXPONENT = 0.5  # up to this p a mean multiplies the sum's rounding by 1/p: sums are taken pairwise
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class Aggregation(Component):
     def aggregate(self, values: Ragged, p: Floats) -> Floats:
         """float64[N, P] means of N rows for P ascending values of p; a row without values gives NaN.
 
-        p = infinity gives the maximum, and -infinity the minimum. A mean depends on its own row alone, and not on the
-        order of the values in it. Relative error below PRECISION.
+        p = infinity gives the maximum, and -infinity the minimum. A mean depends on its own row only, and not on the
+        order of its values. Relative error below PRECISION.
         Raises DataError when a value is not a finite number above zero (see `shift_positive`), and ValueError when p
         is not ascending, or NaN.
         """
@@ -100,7 +100,7 @@ def _sorted_rows(rows: Ragged) -> tuple[Ints, Floats, Ints]:
             f"row {row}: {value:g} is not a finite number above zero, and means "
             "with p are defined for such numbers only; pass attributions through shift_positive first."
         )
-    # Rows of one length stand together, and are sorted as one matrix.
+    # Rows of one length are sorted as one matrix.
     order = np.argsort(rows.lengths, kind="stable")
     order = order[rows.lengths[order] > 0]
     lengths = rows.lengths[order]
@@ -119,7 +119,7 @@ def _sorted_rows(rows: Ragged) -> tuple[Ints, Floats, Ints]:
 def _finite(ordered: Floats, lengths: Ints, p: Floats, step: float | None) -> Floats:
     """float64[R, Q] means of R rows, ascending values in each, for finite p in ascending order.
 
-    All p from one set of sums, relative to the middle of the row, where no power can overflow. The root divides a sum's
+    All p from one set of sums, relative to the middle of the row, so that no power overflows. The root divides a sum's
     rounding by p, so a reference far from the largest term costs a power mean no digits.
     """
     ends = np.cumsum(lengths)
@@ -161,7 +161,7 @@ def _from_ends(ordered: Floats, lengths: Ints, p: Floats) -> Floats:
     means = np.empty((len(lengths), len(p)))
     middle = int(np.searchsorted(p, 0, side="right"))
     if middle > 0:
-        # For p up to 0 the smallest value has the largest power: rows are turned round, so that it comes last and
+        # For p up to 0 the smallest value has the largest power: rows are reversed, so that it is last and
         # terms are added from the small ones on. A place and its mirror image add up to the row's first and last.
         first_and_last = np.repeat(starts + ends - 1, lengths)
         descending = ordered[first_and_last - np.arange(len(ordered))]
@@ -256,7 +256,6 @@ def _means_near_zero(logs: Floats, lengths: Ints, p: Floats) -> Floats:
 
 
 def _row_of(rows: Ragged, place: int) -> int:
-    """The row that holds a value."""
     return int(np.searchsorted(rows.offsets, place, side="right")) - 1
 
 
@@ -292,8 +291,8 @@ def even_power_sums(logs: Floats, lengths: Ints, exponents: Floats, step: float)
     logs: float64[total] logarithms, ascending in each row, so that small terms are added before large ones; lengths:
     int64[R] words per row, all >= 1, equal ones side by side. Exponents and logs may have either sign.
     |exponent * log| may reach 450: the tables reach beyond a short grid by up to half of it, and exp(709) is the last
-    finite one. Both tables are laid around the exponent nearest 0, where a mean multiplies rounding by most: there
-    the coarse factor is 1.
+    finite one. Both tables are laid around the exponent nearest 0, at which a mean multiplies rounding by most: its
+    coarse factor is 1.
     """
     # Each exponent is a coarse one plus a fine one: two tables of about the square root of the grid's size, and a
     # product of matrices, in place of an exponential per exponent and word.
@@ -386,7 +385,7 @@ _scratch = threading.local()
 def _scratch_rows(count: int, words: int) -> Floats:
     """float64[count, words] uninitialised memory for the tables of a block, valid until the next call in its thread.
 
-    Kept between calls: handed back to the system and asked for anew, it would cost more than the arithmetic done in it.
+    Kept between calls: to free and allocate it anew would cost more than the arithmetic done in it.
     """
     cells = count * words
     kept = getattr(_scratch, "memory", np.empty(0))

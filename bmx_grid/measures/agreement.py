@@ -1,6 +1,6 @@
 """Agreement of a metric with people on which of two translations, or of two systems, is better.
 
-In all of them a higher metric score says better: turn the sign of a metric such as TER first.
+Higher metric scores must be better: turn the sign of a metric such as TER first.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class SegmentPairs:
         # without those that are farther apart than the last threshold
         lost = np.bincount(past, self.weight[concordant], count)[:count]
         right = float(self.weight[concordant].sum())
-        # What a metric gets that ties everything.
+        # The agreement of a metric that ties everything.
         by_ties = float(self.weight[tied].sum())
         accuracies = right + np.cumsum(gained - lost)
         # the first of the best: sums of weights differ by rounding
@@ -159,7 +159,7 @@ def members_of(groups: Ints) -> list[Ints]:
 
 
 def _all_pairs(rows: Ints, sizes: Ints) -> tuple[Ints, Ints, Ints]:
-    """Two rows and the group of every pair within groups of these sizes, whose rows stand together."""
+    """Two rows and the group of every pair within groups of these sizes, whose rows are contiguous."""
     ends = np.cumsum(sizes)
     group = np.repeat(np.arange(len(sizes)), sizes)
     places = np.arange(len(rows))

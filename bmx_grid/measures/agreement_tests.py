@@ -136,11 +136,11 @@ def drawn_agreement(
     seed: int = 0,
     bootstrap: bool = True,
 ) -> Drawn:
-    """The agreement of two metrics with people, both higher where better, with resamples and swaps of their difference.
+    """The agreement of two metrics with people, with resamples and swaps of their difference. Higher scores are better.
 
-    scores: a row per item and system; one with NaN in any score is left out. `of_systems` is in place of means.
+    scores: a row per item and system; one with NaN in any score is left out. `of_systems` replaces the means.
     statistic: "acc_eq", the mean over items; "pairwise_accuracy" of the systems' mean standardised scores; "spa", with
-    the p-values of systems that 1,000 permutations estimate taken from the normal distribution they tend to.
+    the p-values of systems that 1,000 permutations estimate taken from the normal distribution that they approach.
     unit: what is swapped, as for `paired_tests.compare`; the interval draws clusters. NaN where undefined.
     Raises ConfigError for an unknown name, ValueError for scores without items or systems.
     """
@@ -190,14 +190,14 @@ def drawn_agreement(
 
 
 def _values_of(statistic: AgreementStatistic, used: Scores, n_systems: int) -> tuple[Swapped, int]:
-    """The agreement of both metrics after swaps and draws, and the cells of an array for each of them."""
+    """The agreement of both metrics after swaps and draws, and the cells of an array per swap or draw."""
     n = len(used.cluster)
     if statistic == "acc_eq":
         return _of_segments(used), n
     if used.of_systems is not None:
         n_systems = len(used.of_systems)
     judge = _order if statistic == "pairwise_accuracy" else _sureness
-    # every two systems are compared: of 2,000 of them in 4 million cells
+    # every two systems are compared: 2,000 systems take 4 million cells
     return _of_systems(used, judge), max(n, n_systems**2)
 
 
@@ -256,11 +256,11 @@ def _of_segments(scores: Scores) -> Swapped:
     is_threshold[0] = 1
     lower_thresholds = np.cumsum(is_threshold) - is_threshold
     n_thresholds = int(is_threshold.sum())
-    # Raising the threshold past a pair gains it where people tied it, else loses it: at once where it is ordered wrong.
+    # Raising the threshold past a pair gains it where people tied it, else loses it: at once if it is ordered wrong.
     place = lower_thresholds[distance].astype(np.uint32)
     wrong_order = np.sign(gaps) != pairs.by_human
     place[untied & wrong_order] = 0
-    # thresholds that stand together in memory are raised together
+    # thresholds that are neighbours in memory are raised together
     order = np.argsort(place[0], kind="stable")
     places = np.ascontiguousarray(place[:, order].T)
     untied = untied[order]
@@ -399,9 +399,9 @@ def _of_systems(scores: Scores, judge: Callable[[Floats, Floats, Floats], Floats
 
 
 def _order(scores: Floats, seen: Floats, weights: Floats) -> Floats:
-    """float64[R, S, S] the sign of the difference of the mean scores of two systems; NaN where one has none.
+    """float64[R, S, S] the sign of the difference of the mean scores of two systems; NaN if one has none.
 
-    scores: float64[R, S, I], 0 where there is none; seen: float64[S, I] of 0 and 1; weights: float64[R, I] of items.
+    scores: float64[R, S, I], 0 if missing; seen: float64[S, I] of 0 and 1; weights: float64[R, I] of items.
     """
     sums = (scores @ weights[:, :, None])[..., 0]
     means = ratio(sums, weights @ seen.T)

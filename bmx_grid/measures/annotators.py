@@ -1,10 +1,10 @@
 """How far annotators agree with each other: Krippendorff's alpha, and kappa against uniform chance, with intervals.
 
-Both are 1 - observed / expected disagreement, and differ in what disagreement is and what chance is taken to be. They
+Both are 1 - observed / expected disagreement, and differ in their definitions of disagreement and of chance. They
 are computed from weighted counts, so that a bootstrap of a thousand resamples is a few products of matrices. Sources:
 Krippendorff 2011, Computing Krippendorff's Alpha-Reliability (the package krippendorff has the same numbers; its
 licence is GPL); Bennett, Alpert and Goldstein 1954, Public Opinion Quarterly 18(3), for uniform chance. The
-reliability of mean human scores says what correlation a metric could reach at most.
+reliability of mean human scores bounds the correlation that a metric could reach.
 """
 
 from __future__ import annotations
@@ -138,9 +138,9 @@ def uniform_kappa(ratings: ArrayLike, categories: int, *, resamples: int = 1000,
 def standardised(ratings: ArrayLike, *, ddof: int = 0) -> Floats:
     """float64[N, R] ratings less the mean of their annotator, divided by the annotator's standard deviation.
 
-    ratings: a column for each annotator, NaN where there is none. All ratings of a column count: a rater of several
-    sets needs all of them. ddof: 0, the deviation of what was rated, as MLQE-PE's z-scores have it; 1 as R's `sd`.
-    An annotator whose ratings are all equal, or too few, has NaN: there is no scale.
+    ratings: a column for each annotator, NaN if missing. All ratings of a column count: a rater of several sets
+    needs all sets. ddof: 0, the deviation of the ratings, as in MLQE-PE's z-scores; 1 as in R's `sd`.
+    An annotator whose ratings are all equal, or too few, has NaN, as the scale is undefined.
     """
     import pandas as pd
 
@@ -156,7 +156,7 @@ def _agreement(
     """1 - observed / expected.
 
     disagreements: float64[V] values that occur, float64[N, V] how often each of the N items with two ratings or more
-    got each of them (sparse), float64[N, 1] ratings of each item, float64[N, B] how often each item counts -> observed
+    got each value (sparse), float64[N, 1] ratings of each item, float64[N, B] how often each item counts -> observed
     and expected, float64[B].
     """
     from scipy.sparse import coo_array
@@ -243,7 +243,7 @@ def reliability(raters: ArrayLike) -> dict[str, float]:
     within = float((left**2).sum() / (total - n))
     left_of_means = counts * (means - grand) ** 2
     between = float(left_of_means.sum() / (n - 1))
-    # How many ratings a segment has, for the variance between them; the plain mean where all have as many.
+    # How many ratings a segment has, for the variance between them; the plain mean if all have as many.
     others = total - (counts**2).sum() / total
     n0 = float(others / (n - 1))
     true = (between - within) / n0

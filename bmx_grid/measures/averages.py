@@ -31,7 +31,7 @@ def best_averages(kind: Kind, tables: Sequence[Floats], human: Sequence[Floats])
     """The best averages of one to three of m scores, by the mean of their correlations on some parts.
 
     tables: of each part float64[n, m] scores, standardised, finite; human: float64[n], neither constant nor of fewer
-    than three. An average whose correlation is undefined on one of the parts is none of the best.
+    than three. An average whose correlation is undefined on a part is not a best one.
     """
     blocks = list(_subsets(tables[0].shape[1]))
     sums = [np.zeros(len(members)) for members in blocks]

@@ -2,11 +2,11 @@
 
 Definitions are SciPy's: Spearman's rho is Pearson's r of average ranks, Kendall's tau is tau-b. A
 correlation is NaN with fewer than 3 rated pairs, or when one side is constant: all its float64 numbers equal.
-What "best", "plateau", "better" and "worse" mean is said here as well: results, tables and figures all ask here.
+This module also defines "best", "plateau", "better" and "worse" for results, tables and figures.
 
-Correlations, tests and verdicts do not depend on the scale of scores: a sentence probability near 1e-200 says the same
-as its thousandth power of ten. Squares of such numbers are 0 in float64, so what squares scores brings them below 1 by
-a power of two first, which changes no digit.
+Correlations, tests and verdicts do not depend on the scale of scores: a sentence probability near 1e-200 is worth
+as much as its thousandth power of ten. Squares of such numbers are 0 in float64. So scores are scaled to below 1 by
+a power of two before they are squared, which changes no digit.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def correlate(kind: Coefficient, x: ArrayLike, y: ArrayLike) -> float:
     if kind == "pearson":
         if not np.isfinite([left, right]).all():
             return math.nan
-        # The base score alone, by the steps of a grid: the column w = 1 of a grid is this number, bit for bit.
+        # The base score only, by the steps of a grid: the column w = 1 of a grid is this number, bit for bit.
         grid = _pearson_grid(np.zeros((n, 1)), np.zeros(1), below_one(left), right, np.ones(1))
         return float(grid.item())
     return correlate_ranks(kind == "kendall", left, right)
@@ -129,7 +129,7 @@ def tau_c_of(tau_b: Floats, x: Floats, y: Floats, times: Floats) -> Floats:
     for values in (x, y):
         _, level = np.unique(values, return_inverse=True)
         of_levels = np.stack([np.bincount(level, column) for column in times.T], axis=1)
-        # pairs of copies tie as well
+        # pairs of copies tie, too
         untied = (size**2 - (of_levels**2).sum(axis=0)) / 2
         roots.append(np.sqrt(untied))
         different.append(np.count_nonzero(of_levels, axis=0))
@@ -172,7 +172,7 @@ def correlate_grid(kind: Kind, means: Floats, base: Floats, human: Floats, w: Ar
     check_kind(kind)
     w = np.asarray(w, dtype=np.float64)
     used = np.isfinite(human) & np.isfinite(base)
-    # NaN or infinity anywhere shows in the sum of its column, which Pearson's r needs anyway
+    # a NaN or infinity makes the sum of its column NaN or infinite, which Pearson's r needs anyway
     sums = np.ones(len(base)) @ means
     complete = used.all() and np.isfinite(sums).all()
     if not complete:
@@ -190,7 +190,7 @@ def correlate_grid(kind: Kind, means: Floats, base: Floats, human: Floats, w: Ar
     else:
         joined = without_rounding(means)
         result[:, blend] = ordered_grid(kind == "kendall", joined, base, human, w[blend])
-    # From moments the metric alone would have other last digits at every p, and than everywhere else.
+    # From moments the metric alone would have other last digits at every p, and than in other tables.
     if not blend.all():
         result[:, ~blend] = correlate(kind, base, human)
     return result
@@ -216,13 +216,13 @@ def _pearson_grid(means: Floats, centre: Floats, base: Floats, human: Floats, w:
     far_apart = squares > CENTRED * level
     close = np.flatnonzero(~far_apart)
     if len(close):
-        # all p between as well: a range is not copied
+        # all p between, too: a range is not copied
         some = slice(close[0], close[-1] + 1)
         left = means[:, some] - centre[some]
         with_human[some] = human_unit @ left
         with_base[some] = base_left @ left
         squares[some] = np.einsum("np,np->p", left, left)
-    # [W, P] from here on, for long inner loops
+    # [W, P] from now on, for long inner loops
     share = w[:, None]
     rest = 1 - share
     # n var(w b + (1 - w) m) = w^2 n var(b) + (1 - w)^2 n var(m) + 2 w (1 - w) n cov(b, m)
@@ -237,7 +237,7 @@ def _pearson_grid(means: Floats, centre: Floats, base: Floats, human: Floats, w:
     # squares of tiny scores have few digits left, or none
     enough = np.maximum(enough, LEAST_SQUARE)
     trusted = (variance > enough) & (variance < np.inf)
-    # the opposite of what is trusted, so that a NaN is computed again, too
+    # the opposite of "is trusted", so that a NaN is computed again, too
     lost = ~trusted
     variance[lost] = 1.0
     covariance = share * float(base_left @ human_unit) + rest * with_human
@@ -246,7 +246,7 @@ def _pearson_grid(means: Floats, centre: Floats, base: Floats, human: Floats, w:
     for column in np.flatnonzero(lost.any(axis=1)):
         again = lost[column]
         scores = w[column] * base[:, None] + (1 - w[column]) * means[:, again]
-        # only means carry rounding: the base score alone is taken as it is
+        # only means carry rounding: the base score is taken as it is
         precision = PRECISION if w[column] != 1 else 0.0
         result[column, again] = _pearson_columns(scores, human, precision)
     clipped: Floats = np.clip(result, -1.0, 1.0)
@@ -280,7 +280,7 @@ def first_within_rounding(correlation: Floats) -> NDArray[np.intp]:
     """The best point of each of S settings: int[S] indices into the flattened P x W grids, float64[S, P, W].
 
     Best is the first, p ascending and w fastest, of the points within 1e-12 of the highest correlation: the paper's
-    rule, except for rounding. w = 1, the metric alone, is allowed. -1 for a setting without a defined point.
+    rule, except for rounding. w = 1 (the metric alone) is allowed. -1 for a setting without a defined point.
     """
     comparable = np.where(np.isnan(correlation), -np.inf, correlation)
     n_settings, n_powers, n_weights = correlation.shape
@@ -295,7 +295,7 @@ def first_within_rounding(correlation: Floats) -> NDArray[np.intp]:
 def point_that_gains(gains: Floats, w: Sequence[float]) -> tuple[int, int] | None:
     """Row and column of the best of float64[P, W] gains by `first_within_rounding`; None for no boost.
 
-    That is where no gain is defined or above 0 by more than rounding, or the best has w = 1.
+    No boost means: no gain is defined or above 0 by more than rounding, or the best has w = 1.
     """
     place = int(first_within_rounding(gains[None])[0])
     if place < 0:
@@ -319,17 +319,17 @@ def plateau_within_no_change(correlation: Floats, w: Floats) -> tuple[Floats, Fl
 
 
 def beats(gain: Floats) -> Flags:
-    """Where a gain is above 0 by more than rounding (1e-12): the metric alone is not the best there is."""
+    """True for a gain above 0 by more than rounding (1e-12): the best point has w below 1."""
     return np.asarray(gain > TIE)
 
 
 def better(gain: Floats) -> Flags:
-    """Where a gain is above 1e-5; NaN is not."""
+    """True for a gain above 1e-5; False for NaN."""
     return np.asarray(gain > NO_CHANGE)
 
 
 def worse(gain: Floats) -> Flags:
-    """Where a gain is 0 or less (the paper's "equal or worse"); NaN is not."""
+    """True for a gain of 0 or less (the paper's "equal or worse"); False for NaN."""
     return np.asarray(gain <= 0)
 
 

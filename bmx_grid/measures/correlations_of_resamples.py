@@ -1,4 +1,4 @@
-"""Correlations of resamples and swaps: of weighted segments, and of what is drawn or swaps sides in a paired test."""
+"""Correlations of resamples and swaps: of weighted segments, and of the units of a paired test."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ LEAST_KEPT_VARIANCE = 1e-6  # share of the second moment that must be left as va
 
 
 def weighted_correlations(kind: Coefficient, columns: Floats, human: Floats, times: Floats) -> Floats:
-    """float64[K, R] correlations of K scores of M pairs with human scores, each pair as often as its weight says.
+    """float64[K, R] correlations of K scores of M pairs with human scores, each pair repeated by its weight.
 
-    columns: float64[M, K]; human: float64[M]; times: float64[M, R] whole numbers of at least 0. NaN where one side is
-    constant among the pairs that count, where the list has fewer than 3 pairs, copies counted, and for a column that
+    columns: float64[M, K]; human: float64[M]; times: float64[M, R] whole numbers of at least 0. NaN if one side is
+    constant among the pairs that count, if the list has fewer than 3 pairs, copies counted, and for a column that
     is not finite. Raises ConfigError for an unknown kind.
     """
     check_coefficient(kind)
@@ -120,7 +120,7 @@ def pearson_of_sums(sums: Floats) -> Floats:
         product = variance_x * variance_human
         covariance = x_human - x * human
         r = covariance / np.sqrt(product)
-    # Where little is left of a second moment, what is left is rounding.
+    # A second moment that is nearly cancelled holds rounding only.
     kept = variance_x > LEAST_KEPT_VARIANCE * squared_x
     kept &= variance_human > LEAST_KEPT_VARIANCE * squared_human
     kept &= (product > 0) & (product < np.inf)
@@ -161,7 +161,7 @@ def _pearson(columns: Floats, human: Floats, times: Floats) -> Floats:
     human = below_one(human)
     human_unit = unit(human)
     together = max(fitting(CACHED_CELLS, len(times)), TOGETHER)
-    # a product for each column: the same digits whatever is computed beside it
+    # a product for each column: the same digits whatever the other columns are
     for column in varying:
         pairs = pair_columns(unit(columns[:, column]), human_unit)
         for part in ranges(times.shape[1], together):
@@ -206,7 +206,7 @@ def _ranks(values: Floats, times: Floats, size: Floats) -> tuple[Floats, Floats]
     if len(last) < len(values):
         ranks = ranks[last]
         tied = np.diff(ranks, axis=0, prepend=0)
-    # from the last place of those that tie to the middle of their places, and less the mean of all ranks
+    # from the last place of ties to the middle of their places, less the mean of all ranks
     ranks -= tied / 2
     ranks -= size / 2
     return ranks[group], np.einsum("gr,gr,gr->r", ranks, ranks, tied)
@@ -216,7 +216,7 @@ Unit = Literal["inputs", "systems", "both"]
 
 
 def check_unit(unit: str) -> None:
-    """Raise ConfigError, with the list of what exists, unless `unit` names what is swapped."""
+    """Raise ConfigError with the list of units unless `unit` is known."""
     check_known("unit", unit, get_args(Unit))
 
 
@@ -237,14 +237,14 @@ def drawn_units(
 ) -> Iterator[Floats]:
     """float64[U, R] how often each unit is drawn, or whether it is swapped, of a block of resamples at a time.
 
-    Clusters are drawn as by every other bootstrap of clusters with this seed, so that a gain has one interval wherever
-    it stands; swaps, and draws of systems, have streams of their own. width, and what is not to be written to: as for
-    `seeded_draws`.
+    Clusters are drawn as by every other bootstrap of clusters with this seed, so that a gain has the same interval
+    everywhere; swaps, and draws of systems, have streams of their own. width, and arrays that must not be written to:
+    as for `seeded_draws`.
     """
     swapping = draw is swaps
     cluster_stream = (1, 0) if swapping else ()
     system_stream = (int(swapping), 1)
-    # nothing is drawn before a block is asked for
+    # nothing is drawn before a block is requested
     of_clusters = seeded_draws(number_of(clusters), resamples, seed, width, draw=draw, stream=cluster_stream)
     of_systems = seeded_draws(number_of(systems), resamples, seed, width, draw=draw, stream=system_stream)
     if unit != "both":
@@ -306,7 +306,7 @@ def after_swaps(
     """float64[R] differences after float64[U, R] swaps of units: a metric then has rows of both, pooled."""
     differences = np.full(swap.shape[1], np.nan)
     if kind == "pearson" and len(members) == 1:
-        # Swaps change the sums of one metric by as much as those of the other, by what the swapped units differ.
+        # Swaps change the sums of both metrics by the same amount: the difference of the swapped units.
         centred = human - human.mean()
         x_sums = sums_by(unit, pair_columns(x, centred))
         y_sums = sums_by(unit, pair_columns(y, centred))
@@ -336,7 +336,7 @@ def mean_within(kind: Coefficient, scores: Floats, human: Floats, members: list[
 
 
 def _mean(values: Sequence[Floats] | Floats) -> Floats:
-    """float64[R] the mean of arrays of that length, without what is undefined."""
+    """float64[R] the mean of arrays of that length, without undefined values."""
     known = np.isfinite(values)
     total = np.where(known, values, 0.0).sum(axis=0)
     return ratio(total, known.sum(axis=0))

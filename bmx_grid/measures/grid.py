@@ -88,11 +88,11 @@ class PowerRange:
             raise ConfigError(f"{grid} is not made of finite numbers; write finite ones.")
         if self.step <= 0:
             raise ConfigError(f"{grid}: the step must be above 0.")
-        # The shortest decimal text of a float is what the user wrote: 0.1 becomes 1/10.
+        # The shortest decimal text of a float is the user's: 0.1 becomes 1/10.
         first, last, stride = (Fraction(str(float(number))) for number in numbers)
         reach = last - first
         if reach <= 0:
-            raise ConfigError(f"{grid} is empty: the stop, which is left out, must be above the start.")
+            raise ConfigError(f"{grid} is empty: the stop, which is excluded, must be above the start.")
         check_size(int(reach / stride), 1, max_points)
         if reach % stride:
             raise ConfigError(f"{grid} does not come out even; choose a step that divides the range {float(reach):g}.")
@@ -117,7 +117,7 @@ PAPER_W = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 
 @dataclass(frozen=True)
 class Point:
-    """A (p, w) to evaluate at. With w = 1, the metric alone, p means nothing and may be NaN."""
+    """A (p, w) to evaluate at. With w = 1 (the metric alone) p means nothing and may be NaN."""
 
     p: float
     w: float
@@ -235,7 +235,7 @@ Means = Floats | MeansInParts
 
 
 def column_blocks(means: Means, most: int | None = None) -> Iterator[tuple[slice, Floats]]:
-    """The places of some powers, at most so many, and float64[n, powers] their means, until all were there."""
+    """The places of at most `most` powers and float64[n, powers] their means, until all powers were yielded."""
     n, n_powers = means.shape
     at_once = n_powers if isinstance(means, np.ndarray) else fitting(PART_CELLS, n)
     for part in ranges(n_powers, at_once):
@@ -252,7 +252,7 @@ def correlate_means(kind: Kind, means: Means, base: Floats, human: Floats, w: Ar
 
 @dataclass(frozen=True, eq=False)
 class GridInputs:
-    """What a grid is computed from: the n used of N segments.
+    """The input of a grid: the n used of N segments.
 
     means: float64[n, P] of the attributions; base, human: float64[n]; lengths: int64[n] words aggregated;
     used: bool[N]; shifted: bool[n] whether an attribution was not above 0; n_rated: segments with a human score.
@@ -346,7 +346,7 @@ def grid_inputs(spec: GridSpec, base: Floats, ground_truth: Ragged, hypothesis: 
         means = MeansInParts(spec.aggregation, take_rows(words.values, used), np.array(spec.p))
     else:
         means = segment_means(spec, ground_truth, hypothesis)
-        # copied only where a segment is left out: no other array is as large
+        # copied only if a segment is left out: no other array is as large
         means = means if used.all() else means[used]
     return GridInputs(
         means=means,
@@ -386,7 +386,7 @@ _kept_means: dict[tuple[Any, ...], Floats] = {}
 def segment_means(spec: GridSpec, ground_truth: Ragged, hypothesis: Ragged) -> Floats:
     """float64[N, P] means of N segments for every p of a grid; the last ones are kept for the evaluations that follow.
 
-    NaN where a segment has no word on the aggregated side or an attribution that is not finite. Not to be written to,
+    NaN if a segment has no word on the aggregated side or an attribution that is not finite. Not to be written to,
     as several evaluations read the same ones. Raises DataError when attributions are too large to be shifted.
     """
     key = (spec.aggregation, spec.p, spec.side, ground_truth, hypothesis)
@@ -399,7 +399,7 @@ def segment_means(spec: GridSpec, ground_truth: Ragged, hypothesis: Ragged) -> F
     # One power costs no more to compute again than to keep.
     if len(spec.p) > 1 and means.size <= KEPT_CELLS:
         _kept_means[key] = means
-        # dictionaries keep their order: the oldest goes first
+        # dictionaries keep their order: the oldest is dropped first
         while sum(kept.size for kept in _kept_means.values()) > KEPT_CELLS:
             del _kept_means[next(iter(_kept_means))]
     return means
@@ -411,7 +411,7 @@ def nearest_point(p_grid: Numbers, w_grid: Numbers, p: float, w: float) -> tuple
     p_grid: float64[P] and w_grid: float64[W], ascending. The nearest p and the nearest w are taken, of two equally
     near ones the lower: p = -0.95 on a grid of tenths is evaluated at -1.0, as the paper's published numbers are. A
     number is therefore always a correlation that was computed, never interpolated.
-    With w = 1, the metric alone, p has no meaning: any p is accepted, NaN included.
+    With w = 1 (the metric alone) p has no meaning: any p is accepted, NaN included.
     """
     column = _nearest(w_grid, w)
     if column is None:

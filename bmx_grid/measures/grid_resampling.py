@@ -1,16 +1,16 @@
-"""What the whole grid of one setting is worth: the price of choosing a point on it, and gains beyond the choice.
+"""The worth of the whole grid of one setting: the price of choosing a point on it, and gains beyond the choice.
 
 All of it comes from one `GridSample`. Each part draws from a generator of its own, made from the seed and the place of
-the part, so that it gives the same numbers whatever is asked beside it.
+the part, so that it gives the same numbers whatever else is computed.
 
 The test of the best point pays for having looked at all of them. Null hypothesis: the explanations add nothing. The
 human score is a line in the base score plus errors, and in every cluster the errors could have had the opposite sign,
 whatever the attributions are. Then no mixture of base score and means correlates better with the human score than the
-base score does, and whatever the best point of the grid gains was gained by looking at many. The gain is compared with
+base score does, and any gain of the best point comes from looking at many points. The gain is compared with
 the *largest* gain over the whole grid under that hypothesis (Westfall and Young 1993, "Resampling-based multiple
 testing").
 
-What is resampled: the residuals of the human scores from their regression on the base score change their sign by whole
+In a resample, the residuals of the human scores from their regression on the base score change their sign by whole
 clusters at random, are made free of the base score again, and are put back (the wild cluster bootstrap with the null
 hypothesis imposed: Cameron, Gelbach and Miller 2008; Freedman and Lane 1983 for permutations). So the baseline
 correlation, the base scores, all means, and how the means hang together with the base score and with each other are
@@ -18,8 +18,8 @@ kept exactly; clusters may differ in size, and errors in variance. Permuting the
 would also break their tie to the base score, which they explain; swapping base and boosted score would test that all
 points are as good as the base score, which most are far from, and so would hardly ever reject.
 
-A small p value says that the attributions carry something about the human score that the base score does not. How large
-the gain is outside these segments is what cross-fitted scores say (`cross_fit`); it may still be none. The test is
+A small p value means that the attributions carry something about the human score that the base score does not.
+Cross-fitted scores (`cross_fit`) estimate the gain outside these segments; it may still be none. The test is
 more sensitive than one of base against boosted score at a single point, whose null hypothesis, equal correlations,
 leaves more to chance.
 
@@ -89,11 +89,11 @@ class GridSample:
     def grids_on(self, parts: Sequence[Flags] | Flags) -> Floats:
         """float64[S, P, W] the grids of S parts of the segments, bool[N] each.
 
-        The column w = 1, the last one, is that of the base score alone.
+        The column w = 1, the last one, is the base score.
         """
         grids = np.empty((len(parts), self.means.shape[1], len(self.w)))
         for columns, means in column_blocks(self.means, fitting(PART_CELLS, len(self.base))):
-            # asked for anew for each part, it would cost as much as its grid
+            # allocated anew for each part, it would cost as much as its grid
             memory = np.empty_like(means)
             for grid, part in zip(grids, parts, strict=True):
                 rows = np.flatnonzero(part)
@@ -128,11 +128,11 @@ class GridSample:
 def cross_fit(sample: GridSample, folds: int = 10, seed: int = 0) -> Floats:
     """float64[N] each segment's score at the point chosen on the folds it is not in; clusters are never divided.
 
-    Such scores owe nothing to a segment's own human score, or to those of its cluster. Clusters are dealt to the folds
+    Such scores owe nothing to a segment's own human score, or to those of its cluster. Clusters are assigned to folds
     at random, the largest first, so that folds have nearly equal numbers of segments. With fewer clusters than folds
     each cluster is a fold. A point's scores are moved and scaled to the mean and standard deviation that the base score
     has over all segments, so that folds with different points are comparable; no human score enters this, and w = 1
-    gives the base score itself. NaN where nothing was defined, and everywhere with fewer than three clusters.
+    gives the base score itself. NaN if no point was defined, and everywhere with fewer than three clusters.
     """
     scores = np.full(len(sample.base), np.nan)
     if not sample.enough:
@@ -166,7 +166,7 @@ def to_scale(scores: Floats, like: Floats) -> Floats:
 def selection_adjusted(sample: GridSample, resamples: int = 1000, seed: int = 0) -> tuple[float, float]:
     """The gain of the best point of a grid of Pearson's r, and its p value, adjusted for all points; one-sided.
 
-    gain: of the best point (`correlation.first_within_rounding`) over the base score, 0 where that is w = 1. p: the
+    gain: of the best point (`correlation.first_within_rounding`) over the base score, 0 if that is w = 1. p: the
     share of resamples, the observed one included, whose largest gain is at least as large.
     NaN with fewer than three clusters, an undefined baseline, or one of 1 or -1, which leaves no residuals.
     """
@@ -204,7 +204,7 @@ def largest_gains(sample: GridSample, signs: Floats) -> Floats:
     error_sums, base_sums = sums_by(sample.cluster, products).T
     off_mean = signs @ error_sums
     off_base = signs @ base_sums
-    # Signs change no square: what the flipped errors have of the mean and of the base score is taken out again.
+    # Signs change no square: the share of mean and base score in the flipped errors is removed again.
     length = np.sqrt(squares - off_mean**2 / n - off_base**2)
     # 0 is the gain of w = 1
     largest = np.zeros(len(signs))
@@ -218,7 +218,7 @@ def largest_gains(sample: GridSample, signs: Floats) -> Floats:
     for columns, some_means in column_blocks(sample.means, fitting(MOMENT_CELLS, 4 * n)):
         raw = np.ldexp(some_means, -exponent)
         means = raw - raw.mean(axis=0)
-        # the means in two directions: along the base score, and across it, where they are residuals
+        # the means in two directions: along the base score, and across it (their residuals)
         along = base @ means
         means -= base[:, None] * along
         across = np.sqrt(np.einsum("np,np->p", means, means))
@@ -233,7 +233,7 @@ def largest_gains(sample: GridSample, signs: Floats) -> Floats:
             rest = (1 - w) * across[defined]
             size = np.hypot(first, rest)
             scale = share * (1 - w) / size
-            # 1 - cos, where the angle is small without the digits that the difference would lose
+            # 1 - cos without the digits that the difference would lose at small angles
             of_small_angle = rest**2 / (size * (size + np.abs(first)))
             lost = r * np.where(first > 0, of_small_angle, 1 - first / size)
             for some in ranges(len(defined), fitting(BLEND_CELLS, len(signs))):

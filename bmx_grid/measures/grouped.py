@@ -42,7 +42,7 @@ TOGETHER_UP_TO = 32  # segments up to which groups of one size are computed toge
 # Resamples x segments from which correlations are projected, as 5,000 segments are at 1,000 resamples: rank
 # correlations sort each resample anew, so that 20,000 segments would take longer than 100,000 projected ones.
 MOST_EXACT = 5_000_000
-FEWEST_PROJECTED = 1000  # segments of a group: what a projection leaves out is then below 1 % of an interval
+FEWEST_PROJECTED = 1000  # segments of a group: the error of a projection is then below 1 % of an interval
 
 
 class Grouped(NamedTuple):
@@ -68,7 +68,7 @@ class Grouped(NamedTuple):
 def _means(
     values: Floats, recompute: Recompute, groups: Ints, clusters: Ints, resamples: int, seed: int
 ) -> list[Grouped]:
-    """The mean of float64[K, G] values over the groups int64[n] of segments, and its interval, for each of K columns.
+    """The mean of float64[K, G] values over the groups int64[n] of segments, and its interval, for K columns.
 
     Expanded percentile intervals (`resampling.interval_levels`) for the clusters, int64[n], that have a defined group;
     NaN without resamples, or with fewer than three such clusters.
@@ -113,7 +113,7 @@ def _resampled(
     width = 0 if _is_large(len(clusters), resamples) else len(clusters)
     means = []
     for drawn in seeded_draws(count, resamples, seed, width):
-        # A product for each column: the same digits whatever is computed beside it.
+        # A product for each column: the same digits whatever the other columns are.
         total = np.array([row @ drawn for row in value_sums])
         number = np.array([row @ drawn for row in group_counts])
         for place in spanning:
@@ -212,7 +212,7 @@ def _as_kinds(kinds: Coefficient | Sequence[Coefficient]) -> Sequence[Coefficien
 def grouped_columns(
     scores: ArrayLike, human: ArrayLike, groups: ArrayLike, clusters: ArrayLike | None
 ) -> tuple[Floats, Floats, Ints, Ints]:
-    """float64[n, K] scores, of one column where they are one-dimensional, float64[n] human scores, int64[n] codes.
+    """float64[n, K] scores, of one column if they are one-dimensional, float64[n] human scores, int64[n] codes.
 
     groups, clusters: n labels of any type, coded in their order; without clusters each segment is its own. Raises
     ValueError for other shapes.
@@ -262,7 +262,7 @@ def _moves(kinds: Sequence[Coefficient], scores: Floats, human: Floats, members:
 
 def _drawn_sums(rows: Floats, cluster: Ints, drawn: Floats) -> Floats:
     """float64[K, R] sums of float64[K, m] values of rows whose clusters, int64[m], are drawn float64[C, R] times."""
-    # A product for each row: the same digits whatever is computed beside it.
+    # A product for each row: the same digits whatever the other rows are.
     of_clusters = _sums_by_cluster(rows, cluster, len(drawn))
     return np.array([sums @ drawn for sums in of_clusters])
 
@@ -374,8 +374,8 @@ def acc_eq_of_halves(
 ) -> Floats:
     """float64[K] acc_eq of each column, calibrated on half of the clusters and judged on the other: the mean of both.
 
-    As `grouped_acc_eq`; only pairs within a half count. NaN where a half has no pair. seed: deals the clusters to the
-    halves, and draws pairs where a half has too many.
+    As `grouped_acc_eq`; only pairs within a half count. NaN if a half has no pair. seed: deals the clusters to the
+    halves, and draws pairs if a half has too many.
     """
     scores, human, groups, clusters = _scored(scores, human, groups, clusters)
     half = dealt(codes(clusters), 2, np.random.default_rng(seed))

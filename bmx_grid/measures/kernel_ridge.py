@@ -23,19 +23,19 @@ CHOOSING = 400  # segments on which kernel and penalty are chosen: the cost grow
 LARGEST_FIT = 2000  # segments that are fitted together at most
 RIDGES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)  # variance of the noise, of targets with variance 1
 BETTER = 1e-9  # share of the error by which a choice must be better, so that rounding does not choose
-FARTHEST = 4.0  # standard deviations: beyond, an outlier would be alone with its kernel
+FARTHEST = 4.0  # standard deviations: an outlier beyond would share its kernel with no other segment
 GOLDEN = (5**0.5 - 1) / 2
 # Prior variances of linear effects: of score and lengths (as good as unpenalised), and of text statistics.
 VAGUE = 100.0
 LINEAR = 0.3
-# Of the level and slope of each named group: chosen like kernel and penalty, as groups may be small and say nothing.
+# Of the level and slope of each named group: chosen like kernel and penalty, as groups may be small and uninformative.
 GROUPED = (0.3, 0.03, 3.0)
 # Widths, in shares of all segments, of kernels of one input, and of all inputs of score and length together.
 NARROW, TEXT_WIDTH = 0.2, 0.3
 FINE, JOINT, WIDE = 0.15, 0.4, 0.8
 # How much the inputs that predict the first target count above the others.
 SHARPNESS = 4
-# Mixtures: weights of single inputs, all of them jointly (city block, squared, fine), and texts times score and length.
+# Mixtures: weights of single inputs, all inputs jointly (city block, squared, fine), and texts times score and length.
 MIXTURES = (
     {"single": 1.0},
     {"single": 0.5, "joint": 0.5},
@@ -48,13 +48,13 @@ MIXTURES = (
 
 @dataclass(frozen=True, eq=False)
 class Nuisance:
-    """What may explain human scores and is no explanation, of n segments.
+    """Confounders of n segments: properties that may explain human scores and are no explanations.
 
     core: float64[n, 1 + k], the score and the log words of each text that the metric reads; their joint effects are
-    taken off. texts: float64[n, t] statistics of all texts; each alone, and together with the core. groups: int64[n]
+    taken off. texts: float64[n, t] statistics of all texts; one by one, and together with the core. groups: int64[n]
     codes of each kind of named groups (systems, raters, domains): a level and a slope on the score for each group.
     strata: int64[n] codes of sources or documents within which scores are compared; None to compare all segments.
-    metrics: float64[n, m] scores of other metrics, each alone.
+    metrics: float64[n, m] scores of other metrics, one by one.
     """
 
     core: Floats
@@ -119,9 +119,9 @@ def residuals(
 
 
 def scattered(n: int) -> Ints:
-    """All n rows in an order of which each stretch is spread evenly over them, whatever period the rows have.
+    """All n rows in an order whose every stretch is spread evenly over them, whatever period the rows have.
 
-    The fractional parts of multiples of the golden ratio: nothing is drawn.
+    The order is that of the fractional parts of multiples of the golden ratio; no random number is drawn.
     """
     fractions = np.arange(n) * GOLDEN % 1.0
     return np.argsort(fractions, kind="stable")
@@ -265,7 +265,7 @@ def _laplace(ranks: Floats, width: float) -> Floats:
 def _sum_of_laplace(rising: Floats, falling: Floats, weights: Floats) -> Floats:
     """float64[n, n] the weighted sum of `_laplace` of k inputs, from float64[k, n] exponentials of their ranks.
 
-    Compiled: written as array operations, each of the k matrices would pass through memory several times.
+    Compiled: written as array operations, every matrix would pass through memory several times.
     """
     k, n = rising.shape
     total = np.zeros((n, n))
@@ -299,9 +299,9 @@ def _alignment_weights(kernels: Sequence[Floats], target: Floats) -> Floats:
 
 
 def _choose(nuisance: Nuisance, targets: Floats) -> tuple[list[KernelChoice], dict[str, Floats]]:
-    """For each of float64[n, q] targets the kernel and penalty with the smallest squared error of left-out segments.
+    """Per column of float64[n, q] targets the kernel and penalty with the smallest squared error of left-out segments.
 
-    Then the weights of single inputs, of which the first target decides.
+    Then the weights of single inputs, decided by the first target.
     """
     kernels = _Kernels(nuisance)
     core = nuisance.within(kernels.vague)
@@ -324,7 +324,7 @@ def _choose(nuisance: Nuisance, targets: Floats) -> tuple[list[KernelChoice], di
     if nuisance.groups:
         mixtures = [choice.mixture for choice in choices]
         for mixture in sorted(set(mixtures)):
-            # Other targets have no part in it: a boost must not depend on those beside it.
+            # Other targets are not used: a boost must not depend on other boosts.
             own = [place for place, chosen in enumerate(mixtures) if chosen == mixture]
             for grouped in GROUPED[1:]:
                 judge(mixture, grouped, own)
@@ -363,7 +363,7 @@ def _precision(kernel: Floats, penalty: float) -> Floats:
 
 
 def _errors(precision: Floats, targets: Floats, divisions: Sequence[Ints]) -> Floats:
-    """float64[d, n, q] targets less their predictions from the other parts of each of d divisions.
+    """float64[d, n, q] targets less their predictions from the other parts of d divisions.
 
     precision: of `_precision`.
     """
@@ -372,7 +372,7 @@ def _errors(precision: Floats, targets: Floats, divisions: Sequence[Ints]) -> Fl
 
     products = dsymm(1.0, precision, targets, lower=True)
     alone = products / precision.diagonal()[:, None]
-    # C order for its upper triangle: what is taken from it is in the order that LAPACK solves in place.
+    # C order for its upper triangle: parts of it then have the order that LAPACK solves in place.
     upper = precision.T
     errors = np.empty((len(divisions), *targets.shape))
     for errors_of_division, division in zip(errors, divisions, strict=True):

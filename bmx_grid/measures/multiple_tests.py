@@ -1,4 +1,4 @@
-"""P values of several tests: Holm's and Benjamini and Hochberg's, and resamples enough for a family of them."""
+"""P values of several tests: Holm's and Benjamini and Hochberg's, and the resamples that a family of tests needs."""
 
 from __future__ import annotations
 

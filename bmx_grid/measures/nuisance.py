@@ -1,6 +1,6 @@
-"""Lengths and curves of a score, fitted to human scores: what a boost would gain without any explanation.
+"""Lengths and curves of a score, fitted to human scores: the gain of a boost without any explanation.
 
-And which other segment each gets its attributions from, for a boost made of reassigned ones.
+Also the donors of reassigned attributions: another segment for each segment.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ COLLINEAR = 1e-10  # share of the largest singular value below which columns cou
 class CurveTerms:
     """A smooth curve of a score and of the log words of each text, as columns for least squares.
 
-    The terms are linear, then squares and products, then cubes, then a natural cubic spline of the score; `size` is how
-    many of them there are: one for every PER_TERM clusters, but at least the linear ones.
+    The terms are linear, then squares and products, then cubes, then a natural cubic spline of the score; `size` is
+    their number: one for every PER_TERM clusters, but at least the linear ones.
     means, sds: float64[1 + k] of score and log words; knots: of the spline, in standard deviations.
     """
 
@@ -68,7 +68,7 @@ class CurveTerms:
         products = [first * second for first, second in pairs]
         cubes = [column**3 for column in linear]
         spline = self._spline(linear[0])
-        # in this order, as few clusters leave the first of them only
+        # in this order, as few clusters leave the first ones only
         terms = [*linear, *products, *cubes, *spline]
         return np.column_stack(terms[: self.size])
 
@@ -91,12 +91,12 @@ NO_DONOR = -1
 
 
 def donors(n_words: Ints, clusters: Ints, rng: np.random.Generator) -> Ints:
-    """int64[N] for each segment another one with the same number of words, -1 where there is no other cluster.
+    """int64[N] for each segment another one with the same number of words, -1 without another cluster.
 
     n_words: int64[N]; clusters: int64[N] codes from 0: a donor is of another cluster, so that no source and no
-    reference is shared. Where no other cluster has that number of words, the nearest number that has one is taken, of
-    two equally near ones the smaller. Segments of one number stand in a random circle, and each takes the next one of
-    another cluster.
+    reference is shared. If no other cluster has that number of words, the nearest number that has one is taken, of two
+    equally near ones the smaller. Segments of one number are put into a random circle, and each takes the next one
+    from another cluster.
     """
     # by number of words, those of one number at random
     order = np.lexsort((rng.random(len(n_words)), n_words))
@@ -113,7 +113,7 @@ def donors(n_words: Ints, clusters: Ints, rng: np.random.Generator) -> Ints:
         if (words, cluster) not in nearest:
             others = order[clusters[order] != cluster]
             distance = np.abs(n_words[others] - words)
-            # others are by their numbers of words: of two equally near numbers the smaller comes first
+            # numbers of words ascend: of two equally near numbers the smaller is found first
             nearest_words = n_words[others[np.argmin(distance)]]
             nearest[words, cluster] = others[n_words[others] == nearest_words]
         candidates = nearest[words, cluster]
@@ -122,7 +122,7 @@ def donors(n_words: Ints, clusters: Ints, rng: np.random.Generator) -> Ints:
 
 
 def _next_of_another_cluster(group: Ints, clusters: Ints) -> Ints:
-    """For each member of a circle the next one of another cluster, -1 where all are of one.
+    """For each member of a circle the next one from another cluster, -1 if all are from one.
 
     Runs of one cluster share the first member of the run that follows.
     """

@@ -1,8 +1,8 @@
 """Kendall's tau-b and Spearman's rho of a whole grid: the sorted order is carried from one p to the next.
 
-Compiled by numba on the first call in a process (and kept on disk where there is a folder to write to), so
+Compiled by numba on the first call in a process (and kept on disk if a folder is writable), so
 that runs with Pearson never wait for it. From one p to the next few segments change places:
-repairing the order by insertion touches each place once and each exchange once, where sorting anew costs
+repairing the order by insertion touches every place and every exchange once; sorting anew would cost
 n log n. Every exchange of neighbours changes Kendall's count by the sign of one pair.
 """
 
@@ -23,7 +23,7 @@ from bmx_grid.measures.aggregation import PRECISION
 def ordered_grid(kendall: bool, means: Floats, base: Floats, human: Floats, w: Floats) -> Floats:
     """float64[P, W] tau-b (kendall) or rho of the scores w * base + (1 - w) * means with the human scores.
 
-    means: float64[N, P], base and human: float64[N], w: float64[W], all finite, N >= 2. NaN where the scores,
+    means: float64[N, P], base and human: float64[N], w: float64[W], all finite, N >= 2. NaN if the scores,
     or the human scores, are all equal. Rounding orders them as any difference does: see `without_rounding`.
     """
     dense = dense_ranks(human)
@@ -69,7 +69,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 def _join_near(means: Floats, precision: float) -> None:
     """In each row of float64[P, N], values at most `precision` times their size above a smaller one become that one.
 
-    From the smallest on: a group ends where a value is farther from the group's first, so that groups do not drift.
+    From the smallest on: a group ends at a value farther from the group's first, so that groups do not drift.
     """
     n = means.shape[1]
     # carried from one p to the next, between which few segments change places
@@ -191,7 +191,7 @@ def _grid(kendall: bool, means: Floats, base: Floats, dense: Ints, middle: Ints,
             equal = 0
             for place in range(1, n):
                 equal += int(ordered[place] == ordered[place - 1])
-            # Pairs that tie in the score; those of them that differ in the human score, and so count in `net`;
+            # Pairs that tie in the score; among them those that differ in the human score, and so count in `net`;
             # what average ranks change in `cross` and in the sum of squared ranks, both doubled.
             ties = 0
             ascending = 0
@@ -223,7 +223,7 @@ def _grid(kendall: bool, means: Floats, base: Floats, dense: Ints, middle: Ints,
 
 
 def weighted_kendall(x: Floats, human: Floats, weights: Floats) -> Floats:
-    """float64[R] tau-b of float64[M] scores, each pair repeated as often as float64[R, M] weights say; NaN if constant.
+    """float64[R] tau-b of float64[M] scores, each pair repeated by float64[R, M] weights; NaN if constant.
 
     Whole weights are counted exactly.
     """

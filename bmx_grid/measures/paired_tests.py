@@ -118,7 +118,7 @@ class Comparison:
         p_bootstrap: Twice the share of resamples on the smaller side of 0; of a one-sided alternative, the share on
             the opposite side. It restates the interval and tests no null hypothesis.
         n: Number of used segments.
-        clusters: Number of clusters of these segments.
+        clusters: Number of clusters of the used segments.
     """
 
     x: float
@@ -135,9 +135,9 @@ class Comparison:
 class Drawn(NamedTuple):
     """A statistic of two metrics, with resamples and swaps of their difference.
 
-    x, y: of either metric; samples, swapped: float64[R] differences of bootstrap samples and after swaps, none where
-    undefined; units: how many are swapped or drawn; n: rows; clusters: of these. size: of the statistic, 1 for a
-    correlation: differences are equal that differ by TIE of it.
+    x, y: of either metric; samples, swapped: float64[R] differences of bootstrap samples and after swaps, without
+    undefined ones; units: how many are swapped or drawn; n: rows; clusters: their number. size: of the statistic, 1 for
+    a correlation: differences that differ by TIE times it are equal.
     """
 
     x: float
@@ -227,7 +227,7 @@ def judged_rows(
 ) -> tuple[list[Floats], list[Ints]]:
     """The n of N rows whose scores are finite: float64[n] both metrics and human scores, int64[n] codes of each label.
 
-    Metrics have a variance of 1. Labels that are None are one of each row. Raises ValueError for other lengths.
+    Metrics have a variance of 1. Labels that are None become one label per row. Raises ValueError for other lengths.
     """
     scores = [np.asarray(values, dtype=np.float64) for values in (x, y, human)]
     rows = np.arange(scores[0].size)
@@ -257,7 +257,7 @@ def drawn_correlations(
     seed: int = 0,
     bootstrap: bool = True,
 ) -> Drawn:
-    """What `compare` rests on: both correlations, with resamples and swaps of their difference. Arguments as there."""
+    """The basis of `compare`: both correlations, with resamples and swaps of their difference. Same arguments."""
     check_coefficient(statistic)
     check_unit(unit)
     if unit != "inputs" and system is None:
@@ -361,7 +361,7 @@ def compare_sums(
             drawn_y = combine(times.T @ of_y)
             samples.append(drawn_x - drawn_y)
         for swap in seeded_draws(count, resamples, seed, draw=swaps, stream=(1,)):
-            # what a swap adds to the sums of one score it takes from those of the other
+            # a swap takes from the sums of one score as much as it adds to the other's
             moved = swap.T @ (of_y - of_x)
             swapped_x = combine(whole_x + moved)
             swapped_y = combine(whole_y - moved)
@@ -384,7 +384,7 @@ def compare_sums(
 
 
 def comparison_of(drawn: Drawn, alternative: Alternative = "two-sided", confidence: float = CONFIDENCE) -> Comparison:
-    """What a comparison says: the difference, its interval and its p values; NaN where nothing was drawn or swapped."""
+    """The difference, its interval and its p values; NaN without draws or swaps."""
     difference = drawn.x - drawn.y
     low, high = interval(drawn.samples, drawn.units, confidence)
     return Comparison(

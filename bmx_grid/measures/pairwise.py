@@ -1,7 +1,7 @@
 """Judgement within sources: Pearson's r of pairwise differences between the translations of one source.
 
-PDP (DiIanni and Deutsch 2025, arXiv 2509.25546): whether a difference in score goes with a difference in human score,
-over all pairs of outputs for one source. What all outputs of a source share, such as its difficulty, cancels.
+PDP (DiIanni and Deutsch 2025, arXiv 2509.25546): whether a difference in score accompanies a difference in human score,
+over all pairs of outputs for one source. Properties that all outputs of a source share, such as its difficulty, cancel.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from bmx_grid.measures.resampling import codes, interval, number_of, ratio, seed
 class PairedSources:
     """The S sources that have two judged outputs or more, all in one cluster.
 
-    kind: for a rank correlation differences are those of average ranks. rows: int64[m] the segments of these sources,
-    places among all n; source: int64[m] codes of their sources, from 0 to S - 1; human: float64[n] of all segments;
+    kind: for a rank correlation differences are those of average ranks. rows: int64[m] the places of their
+    segments among all n; source: int64[m] codes of their sources, from 0 to S - 1; human: float64[n] of all segments;
     first: int64[S] a segment of each source.
     """
 
@@ -53,7 +53,7 @@ class PairedSources:
         """float64[K, R] PDP of float64[n, K] scores; counts: float64[S, R] how often each source counts.
 
         From the sums of each source: of n values x and y the differences of all pairs have the sum of products
-        n * sum(xy) - sum(x) * sum(y). NaN where all differences of one side are 0, and of a column that is not finite.
+        n * sum(xy) - sum(x) * sum(y). NaN if all differences of one side are 0, and for a column that is not finite.
         """
         human_left = self._less_source_mean(self.human)
         human_squares = self._sums_of_products(human_left, human_left) @ counts

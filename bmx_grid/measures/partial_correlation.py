@@ -1,14 +1,14 @@
-"""How a score correlates with human scores, given score, lengths, texts and named groups.
+"""Partial correlation of a score with human scores, controlling for score, lengths, texts and named groups.
 
 A gain over the metric alone proves nothing about attributions: a curve of the metric's own score, the number of words,
-or both jointly, may give the same. The partial correlation takes all of that off both sides: it is the correlation of
-what is left of the boosted scores with what is left of the human scores, each predicted from the nuisance with the
+or both jointly, may give the same. The partial correlation removes all this from both sides: it is the correlation of
+the residuals of the boosted scores with the residuals of the human scores, both predicted from the nuisance with the
 segment's own cluster left out (Chernozhukov and others 2018, "Double/debiased machine learning", The Econometrics
 Journal 21).
 
-No learner is perfect. An effect that it catches in part, on both sides, leaves a correlation that is none. But what it
-misses shrinks with the number of segments that it learns from, and what only the boost knows stays: the covariance of
-the residuals is extrapolated from fits on all other segments and on random halves of them.
+No learner is perfect. An effect that it catches in part, on both sides, leaves a spurious correlation. But the part
+that it misses shrinks with the number of segments that it learns from, and the boost's own part stays: the covariance
+of the residuals is extrapolated from fits on all other segments and on random halves of them.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, number_of
 
 HALVINGS = 40  # of the clusters, at random: with fewer the seed shows
 # Errors fall with n segments as n ** -RATE, the rate of the best learner of a Lipschitz function of three inputs (Stone
-# 1982, Annals of Statistics 10): by so much the difference of fits on all and on half of them is extrapolated.
+# 1982, Annals of Statistics 10): by this factor the difference of fits on all and on half of them is extrapolated.
 RATE = 0.4
 EXTRAPOLATION = 1 / (2**RATE - 1)
-N_NEAREST = 25  # segments nearest in score and lengths, for the local variance of what is left
+N_NEAREST = 25  # segments nearest in score and lengths, for the local variance of residuals
 LEAST_VARIANCE = 0.1  # share of the median local variance that is added, so that no segment counts for all
 NOTHING_LEFT = 1e-5  # standard deviations: the boost is the metric itself, or linear in score and lengths
 
@@ -50,7 +50,7 @@ class PartialCorrelation:
 def partial_correlations(
     kind: Coefficient, nuisance: Nuisance, human: Floats, scores: Floats, clusters: Ints, seed: int
 ) -> list[PartialCorrelation]:
-    """The partial correlation of each of float64[n, b] scores with float64[n] human scores, given the nuisance.
+    """The partial correlation of the columns of float64[n, b] scores with float64[n] human scores, given the nuisance.
 
     Of average ranks for a rank correlation. clusters: int64[n] of segments that depend on each other: none is
     predicted from its own cluster. seed: of the random halves. All numbers are finite. NaN with fewer than three
@@ -98,7 +98,7 @@ def _targets(kind: Coefficient, columns: Floats) -> Floats:
 
 
 def _divisions(clusters: Ints, seed: int) -> list[Ints]:
-    """The clusters themselves, then HALVINGS random halves of them, int64[n] each."""
+    """The clusters themselves, then HALVINGS random halves, all int64[n]."""
     generator = np.random.default_rng([seed, len(clusters)])
     divisions = [clusters]
     for _ in range(HALVINGS):
@@ -111,7 +111,7 @@ def _extrapolated(human: Floats, boost: Floats, local: Floats) -> tuple[float, F
     """The correlation of residuals and its influence float64[n].
 
     human, boost: float64[d, n] residuals, of fits on all other clusters first, then of those on halves. local:
-    float64[n] the local variance of the boost's residuals, by which segments are weighted: where the boost says little
+    float64[n] the local variance of the boost's residuals, by which segments are weighted: if the boost adds little
     that is new, chance would decide.
     """
     weights = 1 / (local + LEAST_VARIANCE * np.median(local))

@@ -49,7 +49,7 @@ def _of_tau_c(scores: Floats, human: Floats) -> Floats:
 
 
 def _moments(kind: Coefficient, scores: Floats, human: Floats) -> tuple[Floats, Floats, Floats, int]:
-    """float64[n] by which each pair moves xy, xx and yy, and the degree of these in the weights."""
+    """float64[n] by which each pair moves xy, xx and yy, and their degree in the weights."""
     if kind == "kendall":
         return *_of_orders(scores, human), 2
     if kind == "pearson":
@@ -78,7 +78,7 @@ def _centred_ranks(values: Floats) -> Floats:
 def _below_and_above(values: Floats, columns: Floats) -> Floats:
     """float64[n, k] half of each column's sum over higher values less that over lower ones, of n pairs on average.
 
-    By so much one more copy of a pair moves the ranks of the others, each counting as the column says.
+    One more copy of a pair moves the ranks of other pairs by this much, each weighted by the column.
     """
     _, places = np.unique(values, return_inverse=True)
     halves = np.empty_like(columns)
@@ -95,7 +95,7 @@ def _of_orders(scores: Floats, human: Floats) -> tuple[Floats, Floats, Floats]:
     """float64[n] of each pair: others in the same order less those in the other one; others with another score."""
     _, x, of_x = np.unique(scores, return_inverse=True, return_counts=True)
     _, y, of_y = np.unique(human, return_inverse=True, return_counts=True)
-    # turned round, what is higher is lower
+    # with the sign changed, higher values are lower
     reversed_x = len(of_x) - 1 - x
     reversed_y = len(of_y) - 1 - y
     with_higher = _with_lower(reversed_x, reversed_y)

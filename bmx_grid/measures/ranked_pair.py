@@ -1,6 +1,6 @@
 """Kendall's tau-b and Spearman's rho of one pair of lists: two sorts and one pass, in compiled code.
 
-Lists are sorted by the digits of their numbers, which compares no two of them: a third of the time of NumPy's argsort
+Lists are sorted by the digits of their numbers, without comparing two numbers: a third of the time of NumPy's argsort
 on long lists, and no guess of the processor about the outcome of a comparison fails. Pairs are counted as by Knight
 (1966, "A computer method for calculating Kendall's tau with ungrouped data", JASA 61), with a Fenwick tree in place of
 his merges.
@@ -18,7 +18,7 @@ from bmx_grid.measures.ordered import compiled
 
 
 def correlate_ranks(kendall: bool, x: Floats, y: Floats) -> float:
-    """Tau-b (kendall) or rho of two float64[N] without NaN, N >= 2; NaN if all numbers of one of them are equal."""
+    """Tau-b (kendall) or rho of two float64[N] without NaN, N >= 2; NaN if all numbers of one array are equal."""
     sort = compiled(_sort)
     keys_y, by_y = sort(y, np.arange(len(y), dtype=np.uint32))
     # A stable sort: of equal x the y ascend.
@@ -30,8 +30,8 @@ def correlate_ranks(kendall: bool, x: Floats, y: Floats) -> float:
 def _sort(values: Floats, order: Any) -> Any:
     """uint64[N] keys that ascend as the numbers do, equal ones for equal numbers, and uint32[N] their places.
 
-    A stable sort: order, uint32[N], holds the places as they are taken up. Indices are unsigned, as numba asks of
-    signed ones each time whether they count from the end.
+    A stable sort: order, uint32[N], holds the places as they are taken up. Indices are unsigned, as numba
+    checks for signed ones each time whether they count from the end.
     """
     n = len(values)
     one = np.uint64(1)
@@ -47,7 +47,7 @@ def _sort(values: Floats, order: Any) -> Any:
         keys[i] = ~key if key & sign else key | sign
     sorted_keys = np.empty_like(keys)
     sorted_places = np.empty_like(places)
-    # The upper half of the bits sorts most lists but for a few neighbours; where it does not, all bits do.
+    # The upper half of the bits sorts most lists but for a few neighbours; else all bits are sorted.
     for first_digit in (np.uint64(4), np.uint64(0)):
         counts = np.zeros((8, 256), np.uint64)
         for i in range(n):
@@ -97,7 +97,7 @@ def _sort(values: Floats, order: Any) -> Any:
 
 
 def _correlate(kendall: bool, keys_x: Any, by_x: Any, keys_y: Any, by_y: Any) -> float:
-    """The kernel: the correlation from both sorted lists, of which by_x has the y of equal x ascending."""
+    """The kernel: the correlation from both sorted lists; by_x has the y of equal x ascending."""
     n = len(keys_x)
     pairs = n * (n - 1) // 2
     ranks = np.empty(n, np.uint32)  # dense, from 0

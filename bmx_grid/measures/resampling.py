@@ -2,10 +2,10 @@
 
 A resample is a row of weights: how often each pair counts. A bootstrap draw of clusters, and a swap of two metrics'
 scores (the pairs of both metrics pooled, each with weight 0 or 1), are both such rows, so that one set of vectorised
-correlations serves all of them. They are those of the drawn list, copies included (Pearson's r, Spearman's rho of
+correlations serves both. They are the correlations of the drawn list, copies included (Pearson's r, Spearman's rho of
 average ranks, Kendall's tau-b, in which two copies of a pair tie on both sides), without writing the list out.
-Draws come from the generator passed in, one resample after the other: the same seed gives the same draws however many
-are asked for at a time and on however many threads.
+Draws come from the generator passed in, one resample after the other: the same seed gives the same draws for every
+block size and number of threads.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.measures.correlation import TIE
 from bmx_grid.measures.ordered import dense_ranks
 
-# Two clusters have three different resamples, are one and the same cluster in half of them, and have two swaps.
+# Two clusters have three different resamples, are one and the same cluster in half the resamples, and have two swaps.
 FEWEST_CLUSTERS = 3
 CONFIDENCE = 0.95
 CELLS = 2**21  # resamples x pairs handled at a time: 16 MiB per array
 CACHED_CELLS = 2**17  # resamples x pairs in one pass over sorted pairs: 1 MiB per array stays in a processor's cache
-BOOTSTRAPPED = 12  # clusters from which on a bootstrap of them holds what it promises
+BOOTSTRAPPED = 12  # the fewest clusters for which a bootstrap keeps its level
 MOST_UNITS = 5000  # clusters that are drawn one by one
-BUNDLES = 2000  # of more clusters: a thousand draws of them are kept for the next interval
+BUNDLES = 2000  # of more clusters: a thousand draws are kept for the next interval
 
 
 def codes(labels: ArrayLike) -> Ints:
     """int64[N] numbers from 0 on of N labels of any type, in the order of the labels, equal labels sharing one."""
     if isinstance(labels, np.ndarray) and labels.dtype == object:
         labels = labels.tolist()
-    # of texts, of which sorting an array takes ten times as long
+    # of texts, as sorting an array of texts takes ten times as long
     if isinstance(labels, list):
         distinct = sorted(set(labels))
         numbers = {label: number for number, label in enumerate(distinct)}
@@ -46,7 +46,7 @@ def codes(labels: ArrayLike) -> Ints:
 
 
 def labels_of_rows(labels: ArrayLike | None, rows: int) -> NDArray[Any]:
-    """The labels of so many rows; where there are none, a number of its own for each."""
+    """The labels of `rows` rows; without labels, a number of its own for each."""
     return np.arange(rows) if labels is None else np.asarray(labels)
 
 
@@ -56,16 +56,16 @@ def number_of(codes: Ints) -> int:
 
 
 def bundled(codes: Ints) -> Ints:
-    """int64[N] the bundle of each cluster, dealt in turn, where there are more than MOST_UNITS; else the same codes.
+    """int64[N] the bundle of each cluster, dealt in turn, if there are more than MOST_UNITS; else the same codes.
 
-    codes: int64[N], whose order means nothing. A draw costs its clusters. A bundle is as good a cluster as any, and of
-    BUNDLES the width of an interval is known to 2 %, better than from a thousand resamples.
+    codes: int64[N], whose order means nothing. A draw costs its clusters. A bundle is as good a cluster as any. With
+    BUNDLES bundles the width of an interval is known to 2 %, better than from a thousand resamples.
     """
     return codes if number_of(codes) <= MOST_UNITS else codes % BUNDLES
 
 
 def draws(rng: np.random.Generator, units: int, resamples: int) -> Floats:
-    """float64[R, U] how often each of U units is drawn when U are drawn with replacement, R times."""
+    """float64[R, U] how often every unit is drawn when U units are drawn with replacement, R times."""
     picked = rng.integers(0, units, size=(resamples, units))
     # One count over all resamples, in which each has its own range of numbers, is quicker than one of each.
     picked += units * np.arange(resamples)[:, None]
@@ -147,7 +147,7 @@ def blocks(resamples: int, cells: int, most: int | None = None) -> Iterator[int]
 
 
 def ratio(above: NDArray[Any], below: NDArray[Any]) -> Floats:
-    """Element by element above / below, without a warning where that is undefined: NaN of 0 / 0."""
+    """Element by element above / below, without a warning if undefined: NaN for 0 / 0."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(above / below)
 
@@ -155,7 +155,7 @@ def ratio(above: NDArray[Any], below: NDArray[Any]) -> Floats:
 def sums_by(unit: Ints, columns: Floats, units: int = 0) -> Floats:
     """float64[U, K] sums of float64[N, K] over the rows of each unit, int64[N] codes.
 
-    units: U, where the last units may have no row.
+    units: U, if the last units may have no row.
     """
     return np.stack([np.bincount(unit, column, units) for column in columns.T], axis=1)
 
@@ -340,7 +340,7 @@ def _mean_of_sums(sums: Floats) -> Floats:
 
 
 def interval_kind(clusters: int) -> str:
-    """What the interval of a mean over so many clusters is, in words; "" where there is none."""
+    """The kind of the interval of a mean over so many clusters, in words; "" without an interval."""
     if clusters < FEWEST_CLUSTERS:
         return ""
     return "Student's t" if clusters < BOOTSTRAPPED else "bootstrap"

@@ -17,7 +17,7 @@ from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.measures.resampling import codes, interval, resampled_sums, sums_by
 
 Credits = tuple[float, float]  # of predicted and of true spans
-# by the true spans that are used, of those that are still needed
+# by the used true spans among those still needed
 Matchings = dict[frozenset[int], list[Credits]]
 PARTIAL_CREDIT = 0.5  # of a character with an error of another severity (WMT25, task 2)
 MOST_MATCHINGS = 4096  # of a text that are kept; a rater's spans seldom overlap, and most texts have one or two
@@ -50,7 +50,7 @@ def character_sums(length: int, predicted: Ints, gold: Ints, partial_credit: flo
     of_predicted = _covered(length, predicted)
     of_gold = _covered(length, gold)
     both = np.minimum(of_predicted, of_gold)
-    # What is left on both sides has another severity there, else it would be in `both`.
+    # Positions left on both sides have another severity on the other side, else they would be in `both`.
     left_of_predicted = (of_predicted - both).sum(axis=0)
     left_of_gold = (of_gold - both).sum(axis=0)
     left = np.minimum(left_of_predicted, left_of_gold)
@@ -60,7 +60,7 @@ def character_sums(length: int, predicted: Ints, gold: Ints, partial_credit: flo
 
 def _covered(length: int, spans: Ints) -> Floats:
     """float64[2, length] how many minor and major spans cover each character."""
-    # +1 where a span starts and -1 behind its end: the running sum counts the spans that are open
+    # +1 at the start of a span and -1 behind its end: the running sum counts the open spans
     changes = np.zeros((2, length + 1))
     start, end, severity = spans.T
     np.add.at(changes, (severity, start), 1.0)
@@ -147,7 +147,7 @@ def _undominated(credits: list[Credits]) -> list[Credits]:
 
 
 def _kept(matchings: Matchings, m: int, n: int) -> Matchings:
-    """The matchings; those of the highest F1 so far where there are too many."""
+    """The matchings; those of the highest F1 so far if there are too many."""
     if sum(map(len, matchings.values())) <= MOST_MATCHINGS:
         return matchings
     ranked: list[tuple[Credits, frozenset[int]]] = []
@@ -156,7 +156,7 @@ def _kept(matchings: Matchings, m: int, n: int) -> Matchings:
 
     def by_worth(matching: tuple[Credits, frozenset[int]]) -> tuple[tuple[float, float, float], list[int]]:
         credits, used = matching
-        # by the true spans as well, so that the order of a dictionary of sets decides nothing
+        # by the true spans, too, so that the order of a dictionary of sets decides nothing
         return _worth(credits, m, n), sorted(used)
 
     ranked.sort(key=by_worth, reverse=True)
@@ -180,7 +180,7 @@ def _worth(credits: Credits, m: int, n: int) -> tuple[float, float, float]:
 def agreement(sums: Floats) -> Floats:
     """float64[..., 3] precision, recall and F1 of float64[..., 4] sums.
 
-    Undefined (NaN): precision without predicted spans, recall without true ones, F1 without either. F1 is 0 where one
+    Undefined (NaN): precision without predicted spans, recall without true ones, F1 without either. F1 is 0 if one
     side has spans, and no credit.
     """
     credit_predicted, n_predicted, credit_gold, n_gold = np.moveaxis(sums, -1, 0)

@@ -2,7 +2,7 @@
 
 A system's score is the mean of its segments' scores. PERM-INPUTS, PERM-SYSTEMS and PERM-BOTH of Deutsch, Dror and Roth
 (2021) swap the standardised scores of segments between the metrics, and make the scores of systems anew: swaps of whole
-systems alone (`paired_tests.compare` of system scores) see few systems only. They recommend PERM-BOTH for tests, and
+systems (`paired_tests.compare` of system scores) only see few systems. They recommend PERM-BOTH for tests, and
 BOOT-BOTH for intervals.
 """
 
@@ -118,7 +118,7 @@ def compare_systems(
     swapped = [np.empty(0)]
     can_be_drawn = n_units >= FEWEST_CLUSTERS and n_systems >= FEWEST_SYSTEMS
     if can_be_drawn and not math.isnan(first - second):
-        # What a swap adds to the mean of one metric it takes from that of the other: sparse, as a unit may be a row.
+        # A swap takes from the mean of one metric as much as it adds to the other's: sparse, as a unit may be a row.
         moved = (right - left) / np.bincount(systems)[systems]
         moves = coo_array((moved, (systems, unit_of_row))).tocsr()
         for swap in drawn_units(unit, clusters, systems, swaps, resamples, seed, len(judged)):
@@ -140,7 +140,7 @@ def compare_systems(
 def _system_scores(left: Floats, right: Floats, human: Floats, systems: Ints, clusters: Ints) -> list[SystemScores]:
     """Of both metrics and of people the mean scores of systems, of float64[N] scores of their segments."""
     sizes = (number_of(systems), number_of(clusters))
-    # Published scores of systems stand in each of their rows: less the first one, their mean is not rounded.
+    # Published scores of systems are repeated in all their rows: less the first one, their mean is not rounded.
     _, first_rows = np.unique(systems, return_index=True)
     published = human[first_rows]
     columns = (left, right, human - published[systems])

@@ -1,7 +1,7 @@
 """System level: the score of each system, its correlation with people, and intervals over systems and segments.
 
 The interval resamples both systems and clusters of segments (BOOT-BOTH of Deutsch, Dror & Roth 2021): the systems of a
-test set are a sample of systems as its segments are one of segments. Where people scored whole systems only, their
+test set are a sample of systems as its segments are one of segments. If people scored whole systems only, their
 scores stay as they are while the metric's are recomputed from the segments drawn.
 
 Rank ranges and clusters are as WMT printed them. Segments are drawn with replacement, systems are ranked by the scores
@@ -10,7 +10,7 @@ of the others, as 1-6, is its rank range (Koehn 2012, Simulating human judgment 
 campaigns, IWSLT). Systems are grouped in clusters that do not overlap: the worst rank of each system in a cluster is
 above the best rank of each system of the next one (Bojar et al. 2013, Findings of WMT). Later campaigns, as WMT24,
 print ranges that count significant pairwise wins and losses instead. The ranks of metrics in ranking.parquet come from
-pairwise tests as well, and are another thing.
+pairwise tests, too, and are another thing.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def system_scores(
 def system_statistic(statistic: Statistic, metric: Floats, human: Floats) -> float:
     """The statistic of float64[S] scores of systems; those with NaN are left out.
 
-    NaN with fewer than three systems (two for the accuracy), or where one side of a correlation is constant.
+    NaN with fewer than three systems (two for the accuracy), or if one side of a correlation is constant.
     """
     fewest = 2 if statistic == "pairwise_accuracy" else FEWEST_SYSTEMS
     once = np.ones((1, len(metric)))
@@ -154,7 +154,7 @@ def system_samples(
 def weighted_statistics(
     statistics: Sequence[Statistic], metric: Floats, human: Floats, times: Floats, fewest: int = FEWEST_SYSTEMS
 ) -> dict[Statistic, Floats]:
-    """float64[B] each statistic of each row of float64[B, S] scores, of which each system was drawn `times`.
+    """float64[B] each statistic of each row of float64[B, S] scores, with the system drawn `times`.
 
     Copies of one system tie on both sides for the correlations, and are no pair for the accuracy. Systems with NaN are
     left out; NaN with fewer than `fewest` different systems, or a constant side. The accuracy is the share of the pairs
@@ -178,7 +178,7 @@ def _statistics_of(
 ) -> dict[Statistic, Floats]:
     """What `weighted_statistics` gives, of as many rows as fit into a cache."""
     scored = np.isfinite(metric) & np.isfinite(human)
-    # systems by resamples from here on: sums over systems add up long rows
+    # systems by resamples from now on: sums over systems add up long rows
     times = np.where(scored, times, 0.0).T.copy()
     metric = np.where(times > 0, metric.T, 0.0)
     human = np.where(times > 0, human.T, 0.0)
@@ -207,7 +207,7 @@ def _statistics_of(
             fewer = np.minimum(_n_different(metric, times), _n_different(human, times))
             values[statistic] = ratio(2 * net * fewer, times.sum(axis=0) ** 2 * (fewer - 1))
         elif statistic == "agreement_slope":
-            # where all drawn systems tie by the metric the pairs that were not drawn are infinitely far apart: the
+            # if all drawn systems tie by the metric, the pairs that were not drawn are infinitely far apart: the
             # slope is NaN in the end
             with np.errstate(invalid="ignore", divide="ignore"):
                 values[statistic] = agreement_slopes(gaps, by_human, pairs)
@@ -229,10 +229,10 @@ STEEPEST = 2.0**10  # slope for differences of mean square 1
 def agreement_slopes(gaps: Floats, order: Floats, weights: Floats) -> Floats:
     """float64[B] slope b of the probability 1 / (1 + exp(-b d)) that people prefer the system that scores d higher.
 
-    gaps: float64[P, B] differences of P pairs of systems by the metric; order: the signs of those by people, of whom a
+    gaps: float64[P, B] differences of P pairs of systems by the metric; order: their signs by people, of whom a
     tie (0) is half an agreement; weights: float64[P, B]. Maximum likelihood with one more pair, of the root mean square
-    difference, on which people are divided: it keeps the slope finite where they always agree. NaN if all gaps are 0.
-    (Kocmi et al. 2024, "Navigating the Metrics Maze", ask by difference how often people agree.)
+    difference, on which people are divided: it keeps the slope finite if they always agree. NaN if all gaps are 0.
+    (Kocmi et al. 2024, "Navigating the Metrics Maze", report by difference how often people agree.)
     """
     exponent = size_exponent(gaps.ravel())
     gaps = np.ldexp(gaps, -exponent)
@@ -278,7 +278,7 @@ def _net_below(scores: Floats, times: Floats) -> Floats:
     ordered = np.take_along_axis(scores, order, axis=0)
     drawn = np.take_along_axis(times, order, axis=0)
     up_to = np.cumsum(drawn, axis=0)
-    # equal scores are one run: below each of them are those before the run, above it those after the run
+    # equal scores are one run: scores before the run are below, scores after it are above
     begins = np.ones(scores.shape, dtype=np.bool_)
     begins[1:] = ordered[1:] != ordered[:-1]
     ends = np.ones(scores.shape, dtype=np.bool_)
@@ -354,7 +354,7 @@ OUTLYING = 2.5  # deviations from the median that make an outlier
 def ranges_by_wins(scores: Floats) -> Ints:
     """int64[5, S] wins, losses, the ends of the rank range and cluster of S systems, as WMT24 ranks them by people.
 
-    scores: float64[I, S] of systems on I items, NaN where there is none. A system wins over another one where a
+    scores: float64[I, S] of systems on I items, NaN if missing. A system wins over another one if a
     one-sided Wilcoxon signed-rank test of their common items has p below .05. Its range is from 1 and its losses to
     S less its wins, of S systems that have an item in common with another one; the others have 0 throughout.
     """
@@ -367,7 +367,7 @@ def ranges_by_wins(scores: Floats) -> Ints:
     table = np.zeros((5, scores.shape[1]), dtype=np.int64)
     for winner, loser in itertools.permutations(known.tolist(), 2):
         gaps = shared[:, winner] - shared[:, loser]
-        # ties say nothing, as Wilcoxon left them out
+        # ties are left out, as by Wilcoxon
         gaps = gaps[np.isfinite(gaps) & (np.abs(gaps) > TIE)]
         if not len(gaps):
             continue
@@ -413,7 +413,7 @@ def outliers(scores: Floats) -> Flags:
 
 
 def _clusters(low: Ints, high: Ints) -> Ints:
-    """The number of each system's cluster: a new one begins where no range so far reaches the next best rank."""
+    """The number of each system's cluster: a new one begins if no range so far reaches the next best rank."""
     order = np.lexsort((high, low))
     reached = np.maximum.accumulate(high[order])
     starts = low[order]

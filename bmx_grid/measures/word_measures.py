@@ -4,22 +4,22 @@ A low attribution is a suspected error, as everywhere in this package: a metric 
 Rankings (AUC, average precision, recall at top K) are those of the shared tasks on explainable quality estimation
 (Fomicheva et al. 2021, "The Eval4NLP Shared Task on Explainable Quality Estimation", section 4; Zerva et al. 2022,
 "Findings of the WMT 2022 Shared Task on Quality Estimation"): computed in each segment and averaged over segments. A
-segment in which all words are OK or all are BAD has nothing to rank; such segments are left out, and counted.
+segment in which all words are OK or all are BAD cannot be ranked; such segments are left out and counted.
 
 The measures of labellings are those that Logacheva, Lukasik and Specia (2016), "Metrics for Evaluation of Word-level
-Machine Translation Quality Estimation", compare. Every one is a function of sums over texts: a corpus, a bootstrap
+Machine Translation Quality Estimation", compare. All are functions of sums over texts: a corpus, a bootstrap
 sample, a round of approximate randomisation or a corpus put together from the texts of several labellings is a row of
 weights times the statistics of the texts.
 
-Where the paper is ambiguous:
+Decisions on ambiguous definitions of the paper:
 - MCC is printed with "TP TN + FP FN" in the numerator; it is the difference (Matthews 1975).
 - Phrase F1: "the number of true positives as the sum of percentages of words with correctly predicted tags for every
-  'OK' phrase" names one number for precision and recall, and not whose phrases. Here precision is the mean over
-  predicted spans of the share of their words whose true label agrees, and recall the mean over true spans of the
-  share of their words that were given the label.
+  'OK' phrase" names one number for precision and recall, and not whose phrases. In this module precision is the mean
+  over predicted spans of the share of their words whose true label agrees, and recall the mean over true spans of
+  the share of their words that got the label.
 - SeqCor is not defined in the paper. It is that of the scorer of the WMT15 task (`evaluate_wmt15`), see `statistics`.
-- An F1 of a label that neither labelling has, and the MCC where one of the labellings is constant, are 0 / 0: NaN
-  here, where scikit-learn returns 0.
+- An F1 of a label that neither labelling has, and the MCC if one labelling is constant, are 0 / 0: NaN
+  in this package, 0 in scikit-learn.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def statistics(gold: LabelRows, predicted: LabelRows) -> Floats:
     # of the true labelling, OK and BAD: the third column of either label
     words = np.stack([columns[2], columns[PER_LABEL + 2]])
     matched = _matched(of_gold, of_predicted, agrees, count)
-    # n / (2 k) for each matched word, divided by n: 0 where the label has no words
+    # n / (2 k) for each matched word, divided by n: 0 if the label has no words
     shares = matched / np.maximum(2 * words, 1)
     sequences = shares.sum(axis=0)
     numbers = np.stack([np.bincount(text, minlength=count) for _, _, text in spans])
@@ -137,7 +137,7 @@ def _spans(labels: Labels, row: Ints) -> Spans:
     """int64[total] the span of each word of N texts; bool[G] the label of each span, and int64[G] its text."""
     new_label = labels.bad[1:] != labels.bad[:-1]
     new_text = np.diff(row) > 0
-    # cut, as without words there is no first one
+    # cut, as an empty row has no first word
     begins = np.append(True, new_label | new_text)[: len(row)]
     span = np.cumsum(begins) - 1
     return span, labels.bad[begins], row[begins]
@@ -193,7 +193,7 @@ def measures(sums: Floats) -> Floats:
 def _f1(label: Floats) -> Floats:
     """F1 of a label, from its words in both labellings, in the predicted one and in the true one."""
     common, predicted, true = np.moveaxis(label[..., :3], -1, 0)
-    # 2 P R / (P + R), written without P and R, which are 0 / 0 where one side has no word of the label
+    # 2 P R / (P + R), written without P and R, which are 0 / 0 if one side has no word of the label
     return ratio(2 * common, predicted + true)
 
 
@@ -373,7 +373,7 @@ def _ranked(row: Ints, bad: Flags, attributions: Floats, count: int) -> Floats:
     new_segment = np.diff(rows) > 0
     new_value = values[1:] != values[:-1]
     first = np.flatnonzero(np.append(True, new_segment | new_value))
-    # of each group: its segment, its words, those of them that are BAD and OK
+    # of each group: its segment, its words, its BAD words and its OK words
     segment = rows[first]
     bounds = np.append(first, len(rows))
     size = np.diff(bounds).astype(np.float64)
@@ -389,7 +389,7 @@ def _ranked(row: Ints, bad: Flags, attributions: Floats, count: int) -> Floats:
     ok_after = all_ok[segment] - (before - bad_before) - right
     wins = wrong * (ok_after + right / 2)
     won = sums_by_text(wins, segment, count)
-    # average precision: what is reached at the end of each group, for each BAD word that it adds
+    # average precision: the precision at the end of each group, for each BAD word that it adds
     reached = (bad_before + wrong) / (before + size)
     precision = sums_by_text(wrong * reached, segment, count)
     # how many of the K places fall to the group

@@ -20,11 +20,11 @@ FOLDS_STREAM = 3  # a stream of random numbers of its own, whatever else the see
 
 
 def best_threshold(bad: Flags, values: Floats) -> float:
-    """Of float64[W] attributions, those of words that are BAD at most: the threshold of the highest MCC.
+    """The threshold of the highest MCC: float64[W] attributions up to it are BAD.
 
     Words with a NaN attribution are left out. It lies halfway between the attributions it separates. Of cuts that are
-    equally good within rounding the one that blames the fewest words is taken. NaN where no cut gives both labels, or
-    the true labels are all the same.
+    equally good within rounding the one that blames the fewest words is taken. NaN if no cut gives both labels, or
+    if the true labels are all the same.
     """
     known = ~np.isnan(values)
     bad = bad[known]
@@ -54,7 +54,7 @@ def best_threshold(bad: Flags, values: Floats) -> float:
     if not np.isfinite([below, above]).all():
         return below
     middle = below + (above - below) / 2
-    # between two neighbouring numbers there is no middle: it is rounded to one of them
+    # two neighbouring numbers have no middle: it is rounded to one of the two
     return middle if middle < above else below
 
 

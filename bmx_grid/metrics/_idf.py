@@ -26,7 +26,7 @@ _last_weights: WeakKeyDictionary[LoadedModel, tuple[tuple[str, ...], int | None,
 
 
 def idf_of_texts(loaded: LoadedModel, texts: tuple[str, ...], max_length: int | None, tokens: TextsToIds) -> Floats:
-    """`idf_weights` of the texts, each of which `tokens` makes the tokens of; computed once, not for every batch."""
+    """`idf_weights` of the texts, tokenised by `tokens`; computed once, not for every batch."""
     known = _last_weights.get(loaded)
     if known is not None and known[:2] == (texts, max_length):
         return known[2]

@@ -57,7 +57,7 @@ class NgramTrie:
     def walk(self, walk: Indices, orders: int) -> Iterator[TrieStep]:
         """The shared n-grams of the orders 1, 2, ... up to `orders`, or to the last that is shared.
 
-        walk: nodes of the tokens of other texts. A 0 ends n-grams there; one follows the last token.
+        walk: nodes of the tokens of other texts. A 0 ends n-grams; one follows the last token.
         """
         owner = self.owner
         width = int(self.column.max()) + 1
@@ -88,13 +88,13 @@ class NgramTrie:
 
 
 def _branch(keys: Indices, size: int, wanted: Indices) -> Indices:
-    """The node (1, 2, ...) that each of the `wanted` branches leads to, 0 where it is not among the sorted `keys`."""
+    """The nodes (1, 2, ...) that the `wanted` branches lead to, 0 if a branch is not among the sorted `keys`."""
     if size <= _DENSE_TABLE:
         table = np.zeros(size, np.intp)
         table[keys] = np.arange(1, len(keys) + 1)
         return table.take(wanted)
     places = np.searchsorted(keys, wanted)
-    # the place after the last key is looked up too: -1 there is no branch
+    # the place after the last key is looked up, too: its -1 is no branch
     is_known = np.append(keys, -1).take(places) == wanted
     return np.where(is_known, places + 1, 0)
 
@@ -126,7 +126,7 @@ def count_ngrams(sides: Iterable[CountedSide], orders: int) -> Indices:
 def with_lengths(
     sides: Sequence[SideTokens], n_texts: Sequence[int] | Indices, masked: Indices, matches: Indices
 ) -> Indices:
-    """int[2 + orders, P] counts of P texts, `n_texts` of each side, from int[P] tokens of these and int[orders, P]."""
+    """int[2 + orders, P] counts of P texts, `n_texts` of each side, from int[P] tokens and int[orders, P]."""
     fixed = np.repeat([len(side.fixed) for side in sides], n_texts)
     is_hypothesis = np.repeat([side.is_hypothesis for side in sides], n_texts)
     lengths = np.where(is_hypothesis, (masked, fixed), (fixed, masked))
@@ -170,7 +170,7 @@ def _walk(sides: Sequence[MaskedSide], orders: int) -> tuple[Indices, Indices]:
     side_of_text = np.repeat(np.arange(len(sides)), n_texts)
     ends = np.cumsum([side.visible.shape[1] for side in sides])
     shown = np.concatenate([side.visible.ravel() for side in sides])
-    # the nodes of a side once for each of its texts, of which the visible ones are kept
+    # the nodes of a side are repeated for its texts; the visible ones are kept
     nodes_of_side = np.split(trie.tokens, ends[:-1])
     walk = np.concatenate(list(map(np.tile, nodes_of_side, n_texts)))
     walk = walk[shown]
@@ -180,7 +180,7 @@ def _walk(sides: Sequence[MaskedSide], orders: int) -> tuple[Indices, Indices]:
     text = np.repeat(np.arange(len(lengths)), lengths + 1)
     matches = np.zeros((orders, len(side_of_text)), np.intp)
     for order, (places, nodes, limits, owner) in enumerate(trie.walk(walk, orders)):
-        # without node 0, whose owner says nothing
+        # without node 0, whose owner has no meaning
         per_side = np.bincount(owner[1:], minlength=len(sides))
         matches[order] = _clip(nodes, text.take(places), limits, per_side, side_of_text)
     return matches, lengths
@@ -206,7 +206,7 @@ def _clip(nodes: Indices, text: Indices, limits: Indices, per_side: Indices, sid
     return matches
 
 
-# Long texts of which few words are hidden: an n-gram differs from the whole text's only where it touches a hidden word
+# Long texts with few hidden words: an n-gram differs from the whole text's only if it touches a hidden word
 # or spans the gap. So the whole text is counted once. Around the hidden words, n - 1 tokens to each side, the n-grams
 # of the whole text are taken off and those of the text without the words are added: those of neither cancel out.
 def _changes(side: ChangedSide, orders: int) -> tuple[Indices, Indices]:
@@ -225,7 +225,7 @@ def _changes(side: ChangedSide, orders: int) -> tuple[Indices, Indices]:
     word = np.append(side.word, 0)[window_places]
     was_shown = ~hides_word
     is_shown = side.keep[window_text, word] != hides_word
-    is_shown |= window_places == stop  # whatever the mask says of word 0, which only fills its place
+    is_shown |= window_places == stop  # whatever the mask of word 0 is, which only fills its place
     before = window_places[was_shown]
     after = window_places[is_shown]
     text_before = window_text[was_shown]
@@ -245,7 +245,7 @@ def _changes(side: ChangedSide, orders: int) -> tuple[Indices, Indices]:
         clipped = np.minimum(counts, limits)
         matches[order] = clipped.sum()
         changed = places[n_of_whole:] - len(in_whole)
-        # a text and a node in one number: what changes is summed for each pair of them before it is clipped
+        # a text and a node in one number: changes are summed for each pair before they are clipped
         text_and_node = text_of_place[changed] * n_nodes + at_node[n_of_whole:]
         keys, key = np.unique(text_and_node, return_inverse=True)
         change = np.bincount(key, sign[changed], minlength=len(keys)).astype(np.intp)
@@ -256,7 +256,7 @@ def _changes(side: ChangedSide, orders: int) -> tuple[Indices, Indices]:
 
 
 def _windows(side: ChangedSide, in_whole: Indices, orders: int) -> tuple[Indices, Indices, Indices]:
-    """The first and the last place of each window, and its text: hidden words and what n-grams reach beside them.
+    """The first and the last place of each window, and its text: hidden words and the tokens within reach of an n-gram.
 
     in_whole: places of the whole text's tokens, and of the stop. Windows of one text that overlap are one.
     """
@@ -266,7 +266,7 @@ def _windows(side: ChangedSide, in_whole: Indices, orders: int) -> tuple[Indices
     first_token = np.searchsorted(word_of_token, np.arange(n_words))
     end_token = np.searchsorted(word_of_token, np.arange(n_words), side="right")
     text, word = (~side.keep).nonzero()
-    reach = max(orders - 1, 1)  # one at least, for the stand-in of a word without tokens
+    reach = max(orders - 1, 1)  # one at least, for the replacement of a word without tokens
     start = np.maximum(first_token[word] - reach, 0)
     end = np.minimum(end_token[word] + reach, n_whole)
 
@@ -277,7 +277,7 @@ def _windows(side: ChangedSide, in_whole: Indices, orders: int) -> tuple[Indices
     is_last = np.append(is_new[1:], True)[: len(text)]
     start = start[is_new]
     end = end[is_last]
-    # no token lies beyond an end of the text: a window there reaches to the first or the last place of all
+    # no token is beyond an end of the text: a window at an end reaches to the first or the last place of all
     first_place = np.where(start == 0, 0, in_whole[start])
     last_token = len(side.tokens) - 1
     last_place = np.where(end == n_whole, last_token, in_whole[end - 1])
@@ -285,7 +285,7 @@ def _windows(side: ChangedSide, in_whole: Indices, orders: int) -> tuple[Indices
 
 
 def _with_stops(first: Indices, last: Indices, text: Indices, stop: int) -> tuple[Indices, Indices]:
-    """All places from `first` to `last` of each window, followed by `stop`; and the text of each of these."""
+    """All places from `first` to `last` of each window, followed by `stop`; and the text of each place."""
     sizes = last - first + 2  # the last place, and the stop
     ends = np.cumsum(sizes)
     # one running number over all windows, moved to where each window is

@@ -115,7 +115,7 @@ def _equal(keys: Indices, others: Indices, size: int) -> tuple[Indices, Indices]
     Keys are from 0 to below `size`.
     """
     if size <= _DENSE_TABLE:
-        # of uninitialised memory only the entries are read that are written here
+        # only entries written below are read from the uninitialised memory
         table = np.empty(size, np.intp)
         table[others] = -1
         # of equal keys one place remains

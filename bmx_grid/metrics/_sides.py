@@ -1,4 +1,4 @@
-"""The texts whose n-grams are counted: tokens, and which of them each perturbed text shows."""
+"""The texts whose n-grams are counted: tokens, and those visible in each perturbed text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CELLS_OF_A_CHANGE = 4  # how much longer a token takes that is counted by what c
 
 @dataclass(frozen=True, eq=False)
 class SideTokens:
-    """The S tokens of which K texts are made, and those of the text that they are compared with, which is fixed.
+    """The S tokens that K texts are made of, and those of the fixed text that they are compared with.
 
     is_hypothesis: whether the K texts are hypotheses.
     """
@@ -45,7 +45,7 @@ class MaskedSide(SideTokens):
 
 @dataclass(frozen=True, eq=False)
 class ChangedSide(SideTokens):
-    """K texts that are one whole text with few of its words hidden: each word's tokens, then those of its stand-in.
+    """K texts that are one whole text with few words hidden: each word's tokens, then those of its replacement.
 
     word: int[S] the word of each token. is_stand_in: bool[S]. keep: bool[K, words].
     """
@@ -89,7 +89,6 @@ class Tokenizer:
             yield self._sequence(item.text("hypothesis")), self._sequence(item.text("reference"))
 
     def _sequence(self, text: str) -> Sequence[str]:
-        """The tokens of a text."""
         return self.text(text) if self._of_text is None else self._of_text(text)
 
     def _whole(self, text: str) -> Tokens:
@@ -99,7 +98,7 @@ class Tokenizer:
 def tokens_of_words(plan: Plan, tokenizer: Tokenizer) -> tuple[list[Tokens], Tokens] | None:
     """The tokens of each word of a plan with masks, and those in place of a hidden one.
 
-    None where the texts must be written out: they have other tokens than their words.
+    None if the texts must be written out: they have other tokens than their words.
     """
     if plan.keep is None or not tokenizer.by_word:
         return None
@@ -118,11 +117,11 @@ def fixed_text(request: Request) -> str:
 
 
 def sides_of_request(request: Request, tokenizer: Tokenizer, orders: int) -> Iterator[CountedSide]:
-    """The request's masks over tokens, or one side per text where the texts must be written out first.
+    """The request's masks over tokens, or one side per text if the texts must be written out first.
 
     Masks of long texts come in several sides of at most MOST_SIDE_CELLS cells each, made one after the other: whoever
-    takes them in turn never holds the masks of all texts over all characters. Where few words of a long text are
-    hidden, the n-grams around them are counted alone. orders: of the longest n-grams.
+    takes them in turn never holds the masks of all texts over all characters. If few words of a long text are
+    hidden, only the n-grams around them are counted. orders: of the longest n-grams.
     """
     plan = request.plan
     is_hypothesis = request.role == "hypothesis"
@@ -132,7 +131,7 @@ def sides_of_request(request: Request, tokenizer: Tokenizer, orders: int) -> Ite
         for text in plan.render():
             yield _shown(tokenizer.text(text), fixed, is_hypothesis)
         return
-    # Each word's tokens are followed by those of its stand-in: a mask shows the first or the second.
+    # Each word's tokens are followed by those of its replacement: a mask shows the first or the second.
     tokens_by_word, instead = known
     tokens = list(chain.from_iterable(word_tokens + instead for word_tokens in tokens_by_word))
     n_tokens = np.array([len(word_tokens) for word_tokens in tokens_by_word], np.intp)
@@ -147,7 +146,7 @@ def sides_of_request(request: Request, tokenizer: Tokenizer, orders: int) -> Ite
     for start in range(0, len(plan), at_once):
         keep = plan.keep[start : start + at_once]
         visible = np.ones((len(keep), len(tokens) + 1), np.bool_)
-        # a word's own tokens are visible where it is kept, those of its stand-in where it is not
+        # a kept word's own tokens are visible, and a hidden word's replacement
         np.not_equal(keep.take(word_of_token, axis=1), is_stand_in, out=visible[:, :-1])
         yield MaskedSide(tokens, fixed, is_hypothesis, visible)
 
@@ -170,6 +169,6 @@ def _few_are_hidden(keep: Flags, tokens_of_word: Indices, n_tokens: int, orders:
         return False
     times_hidden = len(keep) - keep.sum(axis=0)
     tokens_around = tokens_of_word + 2 * orders
-    # twice: what is taken off and what is added
+    # twice: the tokens removed and the tokens added
     changes = int(times_hidden @ (2 * tokens_around))
     return CELLS_OF_A_CHANGE * changes < cells

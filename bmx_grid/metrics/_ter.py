@@ -21,7 +21,7 @@ FARTHEST_SHIFT = 50  # words
 MOST_SHIFTS = 1000  # that are tried for a pair
 BEAM = 25  # words on each side of the diagonal
 UNREACHED = 10**16
-# What was done in a cell of the edit matrix: nothing yet, a word of the reference added, one of the hypothesis deleted,
+# The edit in a cell of the edit matrix: nothing yet, a word of the reference added, one of the hypothesis deleted,
 # a pair of words taken, the same or not.
 NOTHING, ADDED, DELETED, SAME, OTHER = range(5)
 
@@ -29,8 +29,8 @@ NOTHING, ADDED, DELETED, SAME, OTHER = range(5)
 def edits(hypotheses: Sequence[Sequence[str]], references: Sequence[Sequence[str]]) -> Ints:
     """int64[n] edits, shifts included, that make the words of n hypotheses those of their references.
 
-    -1 where the beam reaches no end, for which sacreBLEU raises an error. That there are as many references as
-    hypotheses is not checked.
+    -1 if the beam reaches no end, for which sacreBLEU raises an error. Equal numbers of references and hypotheses
+    are not checked.
     """
     numbers: dict[str, int] = {}
     sides = []
@@ -123,7 +123,7 @@ def _edits(words: Ints, word_offsets: Ints, truths: Ints, truth_offsets: Ints, c
                     length = 0
                     while length < LONGEST_SHIFT and text[start + length] == truth[goal + length]:
                         length += 1
-                        # only what is wrong here goes where something is wrong, and not to a place within itself
+                        # only a wrong run moves, only to a wrong place, and never within itself
                         is_wrong = text_wrong[start : start + length].any()
                         is_wrong = is_wrong and truth_wrong[goal : goal + length].any()
                         if is_wrong and not start <= partner[goal] < start + length:
@@ -135,7 +135,7 @@ def _edits(words: Ints, word_offsets: Ints, truths: Ints, truth_offsets: Ints, c
                                 if target == before:
                                     continue
                                 before = target
-                                # the words without the run, which goes in before the target
+                                # the words without the run, which is inserted before the target
                                 place = target - length if target > start + length else min(target, n - length)
                                 k = 0
                                 for left in range(n - length + 1):

@@ -1,4 +1,4 @@
-"""What a metric is, and what metrics share that can read several references."""
+"""The contract of metrics, and the base of metrics that can read several references."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ Cost = Literal["light", "model"]
 class Metric(Component):
     """A sentence-level metric: a function of the texts of an item that it reads.
 
-    An item's score is the same alone, in any batch and in any order, of a model in float32 to about 1e-6 (the contract
+    An item's score is the same in any batch and in any order, of a model in float32 to about 1e-6 (the contract
     tests hold every option to this). Subclasses stay cheap to build and to pickle: models load on the first call of
-    `score`. What a class says of itself:
+    `score`. Attributes of a class:
 
     SCALE: printed scores are multiplied by it: by 100 to be those of sacreBLEU.
     higher_is_better: whether a higher score is a better one (not of TER, which counts edits). If not, correlations keep
         their sign and agreement turns it.
-    may_be_undefined: whether it may have no score for an item, which is NaN then, as a judge whose answer holds none.
+    may_be_undefined: whether it may have no score for an item, which is NaN then, as a judge whose answer has none.
     is_placebo: whether it cannot know which translation is better: random scores, or a sentinel (`metrics.sentinel`).
     is_human: whether its scores are people's, which are averaged with no metric.
-    is_explained: whether explainers are asked about its scores; else it is a metric alone in every sweep.
+    is_explained: whether explainers explain its scores; else every sweep has it without an explainer.
     """
 
     SCALE: ClassVar[int] = 1
@@ -50,7 +50,7 @@ class Metric(Component):
     @property
     @abstractmethod
     def reads(self) -> tuple[Role, ...]:
-        """The roles it reads, in the order of ROLES. Each of these texts gets attributions."""
+        """The roles it reads, in the order of ROLES. Every such text gets attributions."""
 
     @property
     @abstractmethod
@@ -72,12 +72,12 @@ class Metric(Component):
 
     @property
     def reads_all_references(self) -> bool:
-        """Whether its items carry the further references of their segment; else it reads the first one alone."""
+        """Whether its items carry the further references of their segment; else it reads the first one only."""
         return False
 
     @property
     def is_held_by_tests(self) -> bool:
-        """Whether tests of this package hold its code to scores that are the same alone and in any batch."""
+        """Whether tests of this package hold its code to scores that are the same in any batch."""
         return type(self).__module__.startswith("bmx_grid.")
 
     @property
@@ -93,23 +93,23 @@ class Metric(Component):
         """
 
     def check(self) -> None:
-        """Raise UnavailableError, with the remedy, when this metric is unavailable here. Scores nothing."""
+        """Raise UnavailableError, with the remedy, when this metric is unavailable. Scores nothing."""
 
     def fitted(self, segments: SegmentSet) -> Metric:
         """This metric fitted to the whole set that it will score (idf weights, translation difficulty).
 
-        What it was fitted to is part of the identity of the returned metric: its fingerprint and signature say so.
+        The set is part of the identity of the returned metric: its fingerprint and signature.
         Called while a sweep is planned, so it must be cheap: models load, and weights are computed, on the first call
         of `score`.
         """
         return self
 
     def with_shuffled_weights(self, seed: int) -> Metric | None:
-        """This metric with the weights of its model permuted at random; None, the default, where it has no model."""
+        """This metric with the weights of its model permuted at random; None, the default, without a model."""
         return None
 
     def of_languages(self, language_pair: str) -> Metric:
-        """This metric for texts of a language pair, where no set says it; itself, the default, where it needs none.
+        """This metric for texts of a language pair, without a set; itself, the default, if it needs none.
 
         Raises ConfigError for languages that it does not know.
         """
@@ -125,13 +125,14 @@ class Metric(Component):
     def given(self, segments: SegmentSet) -> AttributionSet | None:
         """The scores of these segments and systems if they are read from a file; None, the default, to score texts.
 
-        Such a metric scores no text, so that it has settings without an explainer only. What was read is part of the
-        identity of what `fitted` returns (`scores_digest`). Raises DataError for scores that do not fit the segments.
+        Such a metric scores no text, so that it has settings without an explainer only. The scores are part of the
+        identity of the metric that `fitted` returns (`scores_digest`). Raises DataError for scores that do not fit
+        the segments.
         """
         return None
 
     def members(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Metric]:
-        """The metrics, by name, that this option stands for in a sweep of these sets: by default itself."""
+        """The metrics, by name, that this option expands to in a sweep of these sets: by default itself."""
         return {name: self}
 
     def statistics(self, items: Sequence[Item]) -> Floats:
@@ -160,7 +161,7 @@ class Metric(Component):
         return copies
 
     def budget(self, n_texts: int, n_characters: int) -> str:
-        """What a sweep of so many texts, of so many characters in all, costs elsewhere, in words; "" for nothing.
+        """The cost, in words, of so many texts, of so many characters in all, at a paid service; "" for nothing.
 
         Raises ConfigError when that is above what the user allows: before anything is scored.
         """
@@ -170,13 +171,13 @@ class Metric(Component):
         """Scores of masked texts without writing them out, float64[K] for each request of K >= 1 texts.
 
         None (the default) when the metric cannot do so: the engine then renders the texts.
-        Where it is given it equals `score` on the rendered texts bit for bit.
+        It must equal `score` on the rendered texts bit for bit.
         """
         return None
 
 
 def scores_digest(given: AttributionSet) -> str:
-    """What the identity of a metric says of scores that were read from a file: 16 hexadecimal digits."""
+    """The digest, in a metric's identity, of scores that were read from a file: 16 hexadecimal digits."""
     systems = [[name, repr(score)] for name, score in sorted(given.systems.items())]
     return digest([repr(given.base_scores.tolist()), systems])[:16]
 
@@ -191,9 +192,9 @@ class OfReferences(Metric):
     """A metric that compares a hypothesis with the first reference of a segment, or with all of them.
 
     references: first, or all. A set without further references has the metric of the first one, with its identity.
-    nrefs: how many references the segments have, as signatures say it; set by `fitted`.
+    nrefs: number of references of the segments, in signatures; set by `fitted`.
 
-    An explainer perturbs the first reference alone; the others stay as they are.
+    An explainer perturbs the first reference only.
     """
 
     references: Literal["first", "all"] = identity("first", later=True)
@@ -208,7 +209,7 @@ class OfReferences(Metric):
         if self.references == "first":
             return fitted
         counts = {1 + len(segment.further_references) for segment in segments.segments}
-        # where no segment has further references, all are the first: one identity for the same scores
+        # without further references "all" is "first": one identity for the same scores
         if counts <= {1}:
             return dataclasses.replace(fitted, references="first")
         nrefs = "var" if len(counts) > 1 else str(counts.pop())
@@ -230,7 +231,7 @@ class OfReferences(Metric):
     def of_best(
         self, items: Sequence[Item], count: Callable[[Sequence[Item]], Floats], score: Callable[[Floats], Floats]
     ) -> Floats:
-        """Rows that `count` makes of items: of those with one reference each, the row that scores best, or the first.
+        """Rows that `count` makes of items: among items with one reference, the row that scores best, or the first.
 
         score: of the rows of `count`.
         """

@@ -30,8 +30,8 @@ class Chrf(Counted):
     """sacreBLEU's chrF of the hypothesis, divided by 100, bit for bit; of several references the best one counts.
 
     char_order, word_order: longest n-grams of characters and of words (word_order=2 is chrF++; 0 = none of them, so
-    that char_order=0, word_order=1, beta=1 is the F1 of words: `word_overlap`, which parts a punctuation mark from its
-    word; `words.WordMatch` does not).
+    that char_order=0, word_order=1, beta=1 is the F1 of words: `word_overlap`, which separates punctuation marks from
+    words; `words.WordMatch` does not).
     beta: how many times recall counts as much as precision.
     An empty hypothesis or reference scores 0.
     """
@@ -117,14 +117,14 @@ class Chrf(Counted):
                 hypotheses.append(ngrams_of(counts[0], orders))
                 references.append(ngrams_of(counts[1], orders))
         reference = np.concatenate(references)
-        # as sacreBLEU: where the reference has no n-gram of an order, those of the hypothesis do not count
+        # as sacreBLEU: if the reference has no n-gram of an order, those of the hypothesis do not count
         hypothesis = np.where(reference > 0, np.concatenate(hypotheses), 0)
         rows = np.concatenate([*matches, reference, hypothesis])
         return rows.T.astype(np.float64)
 
 
 def _share(part: Floats, whole: Floats) -> Floats:
-    """part / whole, and a little more than 0 where there is no whole."""
+    """part / whole, and a little more than 0 if whole is 0."""
     shares = np.full(part.shape, _EPSILON)
     np.divide(part, whole, out=shares, where=whole > 0)
     return shares
@@ -141,7 +141,7 @@ def _characters(lowercase: bool) -> Tokenizer:
 
 @functools.cache
 def _words(lowercase: bool) -> Tokenizer:
-    """Words as chrF++ has them: one punctuation mark comes off, the last one or else the first one."""
+    """Words as in chrF++: one punctuation mark is split off, the last one or else the first one."""
 
     def split(text: str) -> Iterator[str]:
         cased = text.lower() if lowercase else text

@@ -1,4 +1,4 @@
-"""Metrics on a pretrained encoder: what they share, tokens of two sides matched, BERTScore, sentence embeddings."""
+"""Metrics on a pretrained encoder: their base, tokens of two sides matched, BERTScore, sentence embeddings."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _WINDOW = 8  # budgets' worth of tokens that are held: wide enough that batches 
 _SPACE_FIRST = ("roberta", "gpt2")  # bert-score has their byte-level tokens begin with a blank
 
 
-# B texts as tensors: float32[B, L, D] unit vectors, bool[B, L] where there is a token, int64[B, L] token ids
+# B texts as tensors: float32[B, L, D] unit vectors, bool[B, L] True for tokens, int64[B, L] token ids
 TokenVectors = tuple[Any, Any, Any]
 # int64[B] positions of pairs, with their ground truths and hypotheses
 Take = Callable[[Ints, TokenVectors, TokenVectors], None]
@@ -70,7 +70,7 @@ def for_token_pairs(
     shared = np.where(hypothesis_uses > truth_uses, sides[1], sides[0])
     lengths_of_texts = lengths_of(ids)
     lengths = lengths_of_texts[sides].sum(axis=0)
-    # A shared text is held once for all its pairs: its tokens count for the first of them alone.
+    # A shared text is held once for all its pairs: its tokens count for the first pair only.
     _, first_pairs = np.unique(shared, return_index=True)
     is_held_already = np.ones(len(shared), dtype=np.bool_)
     is_held_already[first_pairs] = False
@@ -96,7 +96,7 @@ def for_token_pairs(
         in_batches(compare, lengths[window], loaded, batch_tokens)
 
     limit = _WINDOW * token_budget(loaded, batch_tokens)
-    order = np.argsort(shared, kind="stable")  # pairs that share a text stand together
+    order = np.argsort(shared, kind="stable")  # pairs that share a text are neighbours
     for window in windows(order, held_lengths, limit):
         # a function, so that one window's vectors are freed before the next one's are made
         take_window(window)
@@ -106,7 +106,7 @@ def bert_score_tokens(loaded: LoadedModel, texts: Sequence[str], max_length: int
     """Token ids of each text with special tokens, blanks at both ends removed; warns as `tokenize` does."""
     before = " " if loaded.network.config.model_type in _SPACE_FIRST else ""
     stripped = [text.strip() for text in texts]
-    # as in bert-score, which reads the empty text as its special tokens alone
+    # as in bert-score, which reads the empty text as its special tokens only
     prepared = [before + text if text else "" for text in stripped]
     return tokenize(loaded, prepared, max_length)
 
@@ -121,8 +121,8 @@ def best_matches(
 ) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
     """For the ground truths and for the hypotheses of B pairs: float32[B, L] and bool[B, L] tensors.
 
-    The first has the highest cosine of each token with a token of the other side, -2 where there is none; the second
-    is True for tokens that count: neither special nor padding. special: as `special_ids`; match_specials: whether these
+    The first has the highest cosine of each token with a token of the other side, -2 without one; the second
+    is True for tokens that count: neither special nor padding. special: as `special_ids`; match_specials: whether they
     may be a best match.
     """
     import torch
@@ -155,7 +155,7 @@ def distinct_texts(pairs: Iterable[Pair]) -> tuple[list[str], list[int], list[in
 
 @dataclass(frozen=True, kw_only=True)
 class ModelMetric(Metric):
-    """A metric on one pretrained model, which its identity names by what it holds."""
+    """A metric on one pretrained model, which its identity names by its content."""
 
     cost: ClassVar[Cost] = "model"
 
@@ -185,17 +185,17 @@ class ModelMetric(Metric):
 
 @dataclass(frozen=True, kw_only=True)
 class NeuralMetric(ModelMetric):
-    """A metric on one pretrained network: an encoder, if KIND does not say another.
+    """A metric on one pretrained network: an encoder unless KIND names another.
 
     model: a hub id, a folder, or package:NAME/FOLDER (bmx_grid.models.files). revision: of a hub model.
     ground_truth: which text it reads.
-    dtype: bfloat16 is faster where the processor computes in it, and changes scores: on MiniLM by 0.0003 (BERTScore)
+    dtype: bfloat16 is faster if the processor computes in it, and changes scores: on MiniLM by 0.0003 (BERTScore)
         and 0.0005 (sentence embeddings) on average, 0.0012 and 0.0022 at most, over the 144 pairs of the sample that
-        are English on both sides; LIME's attributions by 0.0001 and 0.0002, where they spread by 0.04 and 0.06. tf32
-        has weights in float32, and products in TF32 on a GPU. auto takes bfloat16 where the processor or the GPU
-        computes in it, else float32: what it took is part of the identity.
+        are English on both sides; LIME's attributions by 0.0001 and 0.0002, with a spread of 0.04 and 0.06. tf32
+        has weights in float32, and products in TF32 on a GPU. auto takes bfloat16 if the processor or the GPU
+        computes in it, else float32: its choice is part of the identity.
     max_length: the most tokens per text, special tokens included; None for the model's own limit.
-    device: auto takes a GPU where there is one. batch_tokens: padded tokens per batch; None for what suits the device.
+    device: auto takes a GPU if PyTorch sees one. batch_tokens: padded tokens per batch; None chooses by the device.
     shuffled: seed of a permutation of the network's weights, which makes a placebo of the metric; None for none.
     """
 
@@ -226,12 +226,12 @@ class NeuralMetric(ModelMetric):
 
     @property
     def _layers(self) -> int | None:
-        """How many of the model's hidden layers are used, where a field `layer` says so; None for all."""
+        """The number of hidden layers used, from the field `layer` if the class has it; None for all."""
         return getattr(self, "layer", None)
 
     @property
     def precision(self) -> Precision:
-        """What the network computes in."""
+        """The number format that the network computes in."""
         assert self.dtype != "auto", "it was chosen as the metric was made"
         return self.dtype
 
@@ -271,7 +271,7 @@ class NearestReference(OfReferences, NeuralMetric):
 
     @abstractmethod
     def of_pairs(self, items: Sequence[Item]) -> Floats:
-        """float64[n] of items whose first reference alone is read."""
+        """float64[n] of items, by their first reference only."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -280,7 +280,7 @@ class SentenceEmbedding(NearestReference):
 
     references: of several references the nearest one counts.
     pooling: mean over all tokens, special ones included, or the first token (cls).
-    The empty text is embedded by its special tokens alone. Blanks at both ends are removed.
+    The empty text is embedded by its special tokens. Blanks at both ends are removed.
     """
 
     pooling: Literal["mean", "cls"] = identity("mean")
@@ -323,16 +323,16 @@ class BertScore(NearestReference):
 
     Contextual token embeddings are matched by cosine.
 
-    idf: tokens weigh by their inverse document frequency among the ground truths of the set, each text of an id once.
-        `fitted` gives it these texts; outside of a sweep they are named (idf_texts).
+    idf: tokens weigh by their inverse document frequency among the ground truths of the set, every text of an id once.
+        `fitted` gives it these texts; outside a sweep set idf_texts.
     baseline: of bert-score's table for the language, model and layer: F1 becomes (F1 - baseline) / (1 - baseline).
 
     references: of several references the best score counts, as in bert-score.
     layer: the hidden layer whose output is compared; later layers are not computed.
     Special tokens can be matched, but do not count in precision and recall themselves. A text without any other
     token (the empty text) scores 0, as in bert-score. Blanks at both ends are removed.
-    A score is what bert-score gives the pair alone: in a batch it lets a shorter text's padding be matched, with
-    cosine 0, where every real cosine is below that.
+    A score equals bert-score's of a single pair: in a batch bert-score lets a shorter text's padding be matched, with
+    cosine 0, if every real cosine is below that.
     """
 
     layer: int = identity(least=1)

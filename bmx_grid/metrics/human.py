@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 class Human(Metric):
     """A second human score of the segments, such as another round of MQM, against which the primary one is correlated.
 
-    aspect: its name. In a sweep the option stands for every human score that is not the primary one of its data set.
-    Two people agree no better than they do: a metric above this row agrees with the raters, or with their method, more
-    than with the quality of the texts. It is no metric to be averaged with others.
+    aspect: its name. In a sweep the option expands to every human score that is not the primary one of its data set.
+    The agreement of two people bounds that of metrics: a metric above this row agrees with the raters, or with their
+    method, more than with the quality of the texts. It is no metric to be averaged with others.
     scores: a digest, set by `fitted`.
     """
 
@@ -54,17 +54,17 @@ class Human(Metric):
         return dataclasses.replace(self, scores=scores_digest(self.given(segments)))
 
     def given(self, segments: SegmentSet) -> AttributionSet:
-        """What these people said of the segments, NaN where they rated none, and of whole systems.
+        """The human scores of the segments, NaN for unrated ones, and of whole systems.
 
-        Raises DataMissingError for a set without this human score beside its primary one.
+        Raises DataMissingError for a set without this human score in addition to its primary one.
         """
         judgements = segments.judgements
         # the first aspect is the primary score, which metrics are judged by
         if self.aspect not in judgements.aspects[1:]:
-            raise DataMissingError(f"there is no further human score '{self.aspect}'")
+            raise DataMissingError(f"human score '{self.aspect}' not found, or it is the primary one")
         segment_scores = np.array(judgements.scores[self.aspect])
         system_scores = judgements.systems.get(self.aspect, {})
         return AttributionSet(segment_scores, {}, systems=system_scores)
 
     def score(self, items: Sequence[Item]) -> NoReturn:
-        raise ConfigError("the metric 'human' is what people said of a data set, and cannot score other texts.")
+        raise ConfigError("metric 'human' holds the human scores of a data set; use it in a sweep, not on other texts.")

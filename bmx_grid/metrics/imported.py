@@ -1,4 +1,4 @@
-"""Scores made elsewhere: a metric that is a file, so that it stands in the same tables, with the same tests."""
+"""External scores: a metric that is a file, so that it is in the same tables, with the same tests."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Imported(FileSource, Metric):
-    """Scores of segments, of systems, or of both, read from a file (`datasets.imported_files` says which layouts).
+    """Scores of segments, of systems, or of both, read from a file (`datasets.imported_files` lists the layouts).
 
     Fields as of `FileSource`. columns: of score, id, system and language_pair; without one the score takes also that of
     the metric's name: one table may hold several metrics.
-    Paths and columns are no identity: `fitted` puts the scores themselves there, as a digest.
+    Paths and columns are no identity: `fitted` puts a digest of the scores into it.
     """
 
     KEY: ClassVar[str] = "metric.imported"
@@ -53,11 +53,11 @@ class Imported(FileSource, Metric):
         return dataclasses.replace(self, scores=scores_digest(self.given(segments)))
 
     def given(self, segments: SegmentSet) -> AttributionSet:
-        """The scores of these segments, NaN where the file says that there is none, and of their systems.
+        """The scores of these segments, NaN if the file declares one missing, and of their systems.
 
         Warns of a file in which some segments have none.
-        Raises DataMissingError where there is no file or row of the language pair; DataError naming file, row and value
-        where a row is not as it must be or does not fit the segments, and where all scores are missing.
+        Raises DataMissingError without a file or row of the language pair; DataError naming file, row and value
+        if a row is malformed or does not fit the segments, and if all scores are missing.
         """
         by_segment = np.full(len(segments), np.nan)
         by_system: Mapping[str, float] = {}
@@ -78,8 +78,7 @@ class Imported(FileSource, Metric):
                 )
             if missing:
                 warnings.warn(
-                    f"{file.path}: {missing:,} of {len(by_segment):,} segments have no score; they are left out and "
-                    "counted.",
+                    f"{file.path}: {missing:,} of {len(by_segment):,} segments have no score. Ignored.",
                     stacklevel=2,
                 )
         return AttributionSet(by_segment, {}, systems=by_system)

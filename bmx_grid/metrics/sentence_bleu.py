@@ -37,7 +37,7 @@ _SMOOTH_VALUES = {"add-k": 1.0, "floor": 0.1}
 _LOG_OF_ZERO = -9999999999.0  # sacrebleu.utils.my_log
 
 # Tokenizers that do the same word by word as on the whole text. 13a pads the text with blanks, so that its
-# rules see at a word's edges what they see inside a text. intl and zh do not: they treat the ends of a text
+# rules see the same at a word's edges as inside a text. intl and zh do not: they treat the ends of a text
 # in their own way ("5." keeps its full stop at the end only).
 _BY_WORD = ("13a", "none", "char")
 
@@ -193,7 +193,7 @@ def _statistics(counts: Indices) -> Floats:
 
 
 def _distinct(counts: Indices) -> tuple[Indices, Indices]:
-    """The columns that differ, and int[P]: which of them each column is. Masked texts share most of theirs."""
+    """The distinct columns, and int[P] the index of each column among them. Masked texts share most columns."""
     # each column as one number, so that equal ones are found by sorting numbers
     sizes = (counts.max(axis=1, initial=0) + 1).tolist()
     if math.prod(sizes) > np.iinfo(np.int64).max:
@@ -236,7 +236,7 @@ def check_flores_model(name: str) -> None:
     file, address = _model_of(name)
     if not file.is_file():
         raise UnavailableError(
-            f"sacreBLEU's tokenizer '{name}' needs its sub-word model, and {file} is not there. Download it: "
+            f"sacreBLEU's tokenizer '{name}' needs its sub-word model, but {file} does not exist. Download it: "
             f"curl --create-dirs -L -o {file} {address} (SACREBLEU=FOLDER in the environment names another folder), or "
             "choose another tokenizer (tokenize=13a)."
         )
@@ -277,7 +277,7 @@ def _tokenizer(name: str, lowercase: bool) -> Tokenizer:
     return Tokenizer(tokens, by_word=name in _BY_WORD)
 
 
-# How many n-grams masked texts share with a fixed text, where nothing moves: each text is one 64-bit integer.
+# Number of n-grams that masked texts share with a fixed text if no token moves: each text is one 64-bit integer.
 #
 # A word that is replaced by tokens that the fixed text does not hold leaves a gap which no shared n-gram spans.
 # The n-grams that a masked text shares are then those of the whole text whose tokens all stay. With a bit for
@@ -299,7 +299,7 @@ class _BitSide(SideTokens):
 
 
 def _bit_side(request: Request, tokenizer: Tokenizer) -> _BitSide | None:
-    """The masked texts of a request. None where n-grams may move, and where there are more tokens than bits."""
+    """The masked texts of a request. None if n-grams may move, and for more tokens than bits."""
     keep = request.plan.keep
     known = tokens_of_words(request.plan, tokenizer)
     if keep is None or known is None:
@@ -309,7 +309,7 @@ def _bit_side(request: Request, tokenizer: Tokenizer) -> _BitSide | None:
     if len(tokens) > _WIDTH:
         return None
     fixed = tokenizer.text(fixed_text(request))
-    # in place of a word without tokens a stand-in would part its neighbours, and one that the fixed text holds match
+    # in place of a word without tokens a replacement would part its neighbours, or match if the fixed text holds it
     in_place = all(tokens_by_word) and instead and set(instead).isdisjoint(fixed)
     if not (in_place or keep.all()):
         return None
@@ -327,7 +327,6 @@ def _bit_side(request: Request, tokenizer: Tokenizer) -> _BitSide | None:
 
 
 def _count(sides: Sequence[_BitSide], orders: int) -> Indices:
-    """As `count_ngrams`."""
     if not sides:
         return np.empty((2 + orders, 0), np.intp)
     n_texts = np.array([len(side.keep) for side in sides], np.intp)

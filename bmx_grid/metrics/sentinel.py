@@ -1,4 +1,4 @@
-"""Sentinels: what is reached without comparing a translation with anything (Perrella et al., ACL 2024)."""
+"""Sentinels: metrics that do not compare a translation with a source or reference (Perrella et al., ACL 2024)."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ Judged = tuple[Item, float, str]  # a segment that a sentinel is fitted on, its 
 
 @dataclass(frozen=True, kw_only=True)
 class Sentinel(SentenceEmbedding):
-    """The human score, as ridge regression predicts it from a part of what a metric should read.
+    """The human score, as ridge regression predicts it from a part of a metric's input.
 
     sees: "truth", the source (or with ground_truth=reference the reference); "hypothesis"; or "lengths", words and
-        characters of both. None compares the two texts, so that a metric which does not correlate better with human
-        scores has not shown that it does. In a sweep the option stands for one of each kind.
+        characters of both. None compares the two texts: a metric that does not correlate better with human scores
+        has not shown that it compares them. In a sweep the option expands to one of each kind.
     folds: a segment is predicted from the other folds, which share no source or reference with it; the penalty is
         chosen by folds among these. seed: of the folds. A ground truth of no segment gets the mean over the folds.
-    Fields of the model as of `SentenceEmbedding`. NaN where fewer than three folds have human scores.
+    Fields of the model as of `SentenceEmbedding`. NaN if fewer than three folds have human scores.
     """
 
     is_placebo: ClassVar[bool] = True
@@ -48,7 +48,7 @@ class Sentinel(SentenceEmbedding):
     folds: int = identity(5, least=FEWEST_FOLDS)
     seed: int = identity(0)
     set: str = identity("")
-    judged: tuple[Judged, ...] = field(default=(), compare=False, metadata={"role": RUNTIME})  # `set` tells them apart
+    judged: tuple[Judged, ...] = field(default=(), compare=False, metadata={"role": RUNTIME})  # `set` is their identity
 
     def check(self) -> None:
         if self.sees != "lengths":
@@ -62,7 +62,7 @@ class Sentinel(SentenceEmbedding):
         return super().known_languages(role) if role == seen_role else None
 
     def members(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Self]:
-        """A sentinel of each kind, named by what it sees."""
+        """A sentinel of each kind, named by its input."""
         sentinels = {}
         for sees in get_args(Sees):
             label = self.ground_truth if sees == "truth" else sees
@@ -70,7 +70,7 @@ class Sentinel(SentenceEmbedding):
         return sentinels
 
     def fitted(self, segments: SegmentSet) -> Self:
-        """This sentinel with the texts, primary human scores and clusters of a set, and a digest of these.
+        """This sentinel with the texts, primary human scores and clusters of a set, and their digest.
 
         The regressions themselves are computed when it first scores.
         """
@@ -86,7 +86,7 @@ class Sentinel(SentenceEmbedding):
         return dataclasses.replace(self, judged=judged, set=digest(content)[:16])
 
     def of_pairs(self, items: Sequence[Item]) -> Floats:
-        """float64[n] predicted human scores. Raises ConfigError where it was fitted to no set."""
+        """float64[n] predicted human scores. Raises ConfigError if it was fitted to no set."""
         if not self.judged:
             raise ConfigError("metric 'sentinel' is fitted to the human scores of a whole data set: use it in a sweep.")
         if not items:
@@ -100,7 +100,7 @@ class Sentinel(SentenceEmbedding):
         return np.asarray(predicted, dtype=np.float64)
 
     def columns(self, items: Sequence[Item]) -> Floats:
-        """float64[n, k] what it sees: a sentence vector, or logarithms of lengths and their squares."""
+        """float64[n, k] its input: a sentence vector, or logarithms of lengths and their squares."""
         if self.sees != "lengths":
             role: Role = "hypothesis" if self.sees == "hypothesis" else self.ground_truth
             return self.embedded([item.text(role) for item in items])
@@ -119,7 +119,7 @@ class Sentinel(SentenceEmbedding):
 def _fit(sentinel: Sentinel, _fingerprint: str) -> tuple[Floats, dict[str, int]]:
     """float64[K, 1 + k] regressions without each fold, and the fold of each ground truth.
 
-    They are kept by the fingerprint as well: the model's folder may be overwritten.
+    They are kept by the fingerprint, too: the model's folder may be overwritten.
     """
     items = []
     truths = []
@@ -130,7 +130,7 @@ def _fit(sentinel: Sentinel, _fingerprint: str) -> tuple[Floats, dict[str, int]]
         items.append(item)
         truths.append(truth)
         human.append(score)
-        # empty ground truths are one cluster, since all of them find the fold of one text
+        # empty ground truths are one cluster, since all have the fold of one text
         labels.append(cluster if truth else "")
     generator = np.random.default_rng(sentinel.seed)
     fold = dealt(codes(labels), sentinel.folds, generator)
@@ -175,7 +175,7 @@ def ridge_without(fold: Ints, columns: Floats, human: Floats) -> Floats:
             errors += np.square(differences).sum(axis=1)
         penalty = PENALTIES[[errors.argmin()]]
         ((intercept, *standard_weights),) = _ridge(standard, human, others, penalty)
-        # in terms of the columns as they are: the intercept takes up what was subtracted
+        # in terms of the original columns: the intercept absorbs the subtracted mean
         weights = standard_weights * inverse
         regressions[number, 0] = intercept - means @ weights
         regressions[number, 1:] = weights

@@ -26,7 +26,7 @@ Measure = Literal["precision", "recall", "f1"]
 
 @dataclass(frozen=True)
 class _OfWords(Counted):
-    """Counts of the words, separated by white space, of a hypothesis and a reference; what they sum to is scored.
+    """Counts of the words, separated by white space, of a hypothesis and a reference; scores are made of their sums.
 
     Of several references, the one with the best score counts.
 
@@ -59,7 +59,7 @@ class _OfWords(Counted):
 
     @abstractmethod
     def _counts(self, hypothesis: list[str], reference: list[str]) -> tuple[int, ...]:
-        """What is counted of a pair."""
+        """The counts of a pair."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ class Wer(_OfWords):
     """Word error rate: substitutions, insertions and deletions per reference word; 0 is best, above 1 is possible.
 
     ordered: false counts position-independent errors (PER, Tillmann et al. 1997): max(hypothesis, reference) words less
-    those that both have, so that order costs nothing. Of an empty reference the rate is 1 with any words against it,
-    and 0 with none. Lower is better: correlations with human scores are negative where the metric is good.
+    those that both have, so that order costs nothing. Of an empty reference the rate is 1 for a hypothesis with words,
+    else 0. Lower is better: correlations with human scores are negative if the metric is good.
     """
 
     COUNTS: ClassVar[int] = 2
@@ -147,8 +147,8 @@ class Ter(Counted):
 
     normalized: split punctuation off as Tercom does. no_punct: remove punctuation. asian_support: both for Chinese and
     Japanese characters, too. case_sensitive: do not lowercase.
-    The score keeps TER's own direction: correlations with human scores are negative where the metric is good.
-    An empty reference scores 1 with any words against it, and 0 with none.
+    The score keeps TER's own direction: correlations with human scores are negative if the metric is good.
+    An empty reference scores 1 for a hypothesis with words, else 0.
     """
 
     SCALE: ClassVar[int] = 100

@@ -1,6 +1,6 @@
 """XMoverScore without cross-lingual mapping (Zhao et al., 2020; paper, section 3.2 and appendix A).
 
-Also as the code of BMX's authors computes it, where that differs from the paper's text.
+Also as computed by the code of BMX's authors, which differs from the paper's text.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ MOST_WEIGHT = 1_000_000
 
 
 def normalised_likelihood(loaded: LoadedModel, texts: Sequence[str], batch_tokens: int | None) -> Floats:
-    """float64[n] in [0, 1]: exp(l)^(1/n), where l is the mean log-probability of each of the n tokens but the first.
+    """float64[n] in [0, 1]: exp(l)^(1/n), where l is the mean log-probability of all n tokens but the first.
 
     That is one over the perplexity, drawn to 1 by the length, as the authors of BMX add it to XMoverScore (the
-    original XMoverScore adds l itself). A text of less than two tokens scores 0, as there.
+    original XMoverScore adds l itself). A text of less than two tokens scores 0, as in their code.
     """
     ids = tokenize(loaded, texts, None, specials=False)
     lengths = lengths_of(ids)
@@ -55,9 +55,9 @@ class XMoverScore(NeuralMetric):
         as in the paper's text. The authors' code adds 0.1 times that of GPT-2.
     The empty text consists of its two special tokens. Texts are read unchanged.
 
-    The authors' code does more than the paper says: it detokenises both texts, restores the case of the hypothesis,
-    and leaves out flows by the rounding of its solver, also some of those that are equal in exact numbers (up to
-    .19 per pair). `AuthorsXMoverScore` (option xmoverscore_authors) does the same.
+    The authors' code does more than the paper describes: it detokenises both texts, restores the case of the
+    hypothesis, and leaves out flows by the rounding of its solver, also some of those that are equal in exact numbers
+    (up to .19 per pair). `AuthorsXMoverScore` (option xmoverscore_authors) does the same.
     """
 
     VERSION = 2
@@ -79,7 +79,7 @@ class XMoverScore(NeuralMetric):
 
     def known_languages(self, role: Role) -> frozenset[str] | None:
         models = self.pretrained()
-        # the language model reads hypotheses alone
+        # the language model reads hypotheses only
         return model_languages(models if role == "hypothesis" else models[:1])
 
     def pretrained(self) -> tuple[tuple[str, str | None], ...]:
@@ -136,11 +136,11 @@ class XMoverScore(NeuralMetric):
 
 
 def moved_distance(cost: Floats, dropout: float) -> float:
-    """What it costs to move n equal piles onto m equal piles, without the smallest flows.
+    """The cost of moving n equal piles onto m equal piles, without the smallest flows.
 
     cost: float64[n, m]. Both sides have mass 1. Of the k flows that are not 0, those below the
     max(int(dropout * k), 1)-th smallest are left out. 0 when both sides are empty, and 2, the largest distance of
-    unit vectors, when one is. Among optimal flows of the same cost, POT's choice decides what is left out.
+    unit vectors, when one is. Among optimal flows of the same cost, POT's choice decides which flows are left out.
     """
     import ot
 
@@ -184,7 +184,7 @@ def truecased(text: str) -> str:
 @functools.cache
 def _truecaser() -> Any:
     """The library's English model. Of equally likely casings it takes the first of a set, whose order changes from
-    process to process; here it is the first in the order of code points.
+    process to process; this model takes the first in the order of code points.
     """
     import truecase
 
@@ -202,15 +202,16 @@ class AuthorsXMoverScore(XMoverScore):
     (such as "de"); None for the rules common to all languages, which give the same texts for all 3,920 sources of
     WMT17. The hypothesis is English, and tokenised and cased again by the library truecase.
     Flows are left out as pyemd has them: it rounds them to about a millionth, each mass with 1e-9 added, so that flows
-    that ought to be equal differ, and those below the threshold by that rounding go as well. Measured on the 140 pairs
-    of the sample (embedded MiniLM, layer 6): the authors' score is never below ours, above it by .003 at the median, by
-    more than .01 for a quarter of the pairs and by .19 at most. Distances that differ by 1e-7, as between batches, move
-    it by 4e-8 at most.
+    that ought to be equal differ, and those below the threshold by that rounding are left out, too. Measured on the 140
+    pairs of the sample (embedded MiniLM, layer 6): the authors' score is never below ours, above it by .003 at the
+    median, by more than .01 for a quarter of the pairs and by .19 at most. Distances that differ by 1e-7, as between
+    batches, move it by 4e-8 at most.
 
     Perturbed texts go through the same steps: a mask UNKWORDZ becomes "Unkwordz", double spaces vanish.
-    Not followed: the authors' distances are float32 matrix products (off by up to 1e-4 where two vectors are the
+    Not followed: the authors' distances are float32 matrix products (off by up to 1e-4 if two vectors are the
     same), and of equally likely casings truecase takes one by the hash seed of the process. The authors' libraries
-    are older versions of those used here. Raises UnavailableError (check) when a library or its data are missing.
+    are older versions of those used by this class. Raises UnavailableError (check) when a library or its
+    data are missing.
     """
 
     VERSION = 1
@@ -263,7 +264,7 @@ def _without_padding(side: TokenVectors) -> list[Floats]:
 
 
 def rounded_distance(left: Floats, right: Floats, dropout: float) -> float:
-    """What it costs to move n equal piles onto m equal piles by pyemd, without the flows that its rounding makes small.
+    """The cost of moving n equal piles onto m equal piles by pyemd, without the flows that its rounding makes small.
 
     left: float64[n, D], right: float64[m, D], unit vectors. As in the authors' code, the problem has n + m places on
     both sides, each of mass 1e-9 at least, and of the k flows that are not 0 those below the

@@ -1,1 +1,1 @@
-"""Pretrained models: where they are found, how they load, and running texts through them."""
+"""Pretrained models: finding them, loading them, and running texts through them."""

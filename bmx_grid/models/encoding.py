@@ -39,7 +39,7 @@ def tokenize(
     """
     limit = loaded.max_length if max_length is None else min(max_length, loaded.max_length)
     tokens = token_ids(loaded, texts, specials=specials, target=target, truncation=True, max_length=limit)
-    # Only a text that fills the limit can be longer: these alone are tokenized once more, as a whole.
+    # Only texts that fill the limit can be longer: they are tokenized once more, as a whole.
     full = [text for text, ids in zip(texts, tokens, strict=True) if len(ids) == limit]
     too_long = sum(len(ids) > limit for ids in token_ids(loaded, full, specials=specials, target=target))
     if note_truncated(too_long, loaded.name):
@@ -110,7 +110,7 @@ def lengths_of(ids: Sequence[Sequence[int]] | TokenIds) -> Ints:
 
 
 def padded(ids: Sequence[Sequence[int]] | TokenIds, fill: int) -> tuple[Ints, Flags]:
-    """int64[B, L] ids, filled up, and bool[B, L], True where there is a token; L is at least 1."""
+    """int64[B, L] ids, filled up, and bool[B, L], True for tokens; L is at least 1."""
     lengths = lengths_of(ids)
     mask = np.arange(max(int(lengths.max(initial=0)), 1)) < lengths[:, None]
     rows = np.full(mask.shape, fill, dtype=np.int64)
@@ -119,13 +119,13 @@ def padded(ids: Sequence[Sequence[int]] | TokenIds, fill: int) -> tuple[Ints, Fl
 
 
 def tensors(loaded: LoadedModel, ids: Sequence[Sequence[int]] | TokenIds, fill: int | None = None) -> tuple[Any, Any]:
-    """`padded` as tensors on the device, filled up with the model's own token for padding where no other is given."""
+    """`padded` as tensors on the device, filled up with the model's padding token unless `fill` is set."""
     rows, mask = padded(ids, loaded.tokenizer.pad_token_id if fill is None else fill)
     return on_device(loaded, rows), on_device(loaded, mask)
 
 
 def on_device(loaded: LoadedModel, values: NDArray[Any]) -> Any:
-    """A tensor on the model's device. To a GPU it is on its way while the processor goes on."""
+    """A tensor on the model's device. The copy to a GPU does not block the processor."""
     import torch
 
     tensor = torch.from_numpy(values)
@@ -136,7 +136,7 @@ def on_device(loaded: LoadedModel, values: NDArray[Any]) -> Any:
 
 @contextmanager
 def products(loaded: LoadedModel) -> Iterator[None]:
-    """In this block products of matrices are as exact as the model's `tf32` says; after it, as before."""
+    """In this block products of matrices have the precision of the model's `tf32`; afterwards the former one."""
     import torch
 
     settings = torch.backends.cuda.matmul
@@ -149,7 +149,7 @@ def products(loaded: LoadedModel) -> Iterator[None]:
 
 
 def hidden_states(loaded: LoadedModel, ids: Sequence[Sequence[int]] | TokenIds) -> tuple[Any, Any]:
-    """Tensors float32[B, L, D], the last layer's output, and bool[B, L], True where there is a token, on the device."""
+    """Tensors float32[B, L, D], the last layer's output, and bool[B, L], True for tokens, on the device."""
     import torch
 
     tokens, there = tensors(loaded, ids)
@@ -162,7 +162,7 @@ def log_likelihoods(loaded: LoadedModel, ids: TokenIds, first: Ints, batch_token
     """float64[n]: for each text the sum of log P(token | tokens before it), natural logarithms, from one token on.
 
     first: int64[n] positions of the first tokens that count, 1 or more, since nothing is before a text's first token.
-    A text without a token there sums to 0.
+    A text without a counted token sums to 0.
     """
     import torch
 
@@ -173,7 +173,7 @@ def log_likelihoods(loaded: LoadedModel, ids: TokenIds, first: Ints, batch_token
     def score(batch: Ints) -> None:
         """Write the sums of a batch, positions in `scored`, to `sums`."""
         rows = scored[batch]
-        # Any token fills up: none of those counts.
+        # Any token may fill up: it is not counted.
         tokens, is_token = tensors(loaded, [ids[row] for row in rows], fill=0)
         with torch.inference_mode(), products(loaded):
             # the logits at a token are of the next one: those of the last token are of none
@@ -215,7 +215,7 @@ class HeldStates:
             states, _ = encode([ids[row] for row in batch])
             if self.flat is None:
                 self.flat = states.new_empty((int(self._lengths.sum()), states.shape[-1]))
-            # Places as numbers, which the processor knows: a mask on a GPU is waited for, to count what it holds.
+            # Places as numbers, which the processor knows: a mask on a GPU would be waited for, to count its values.
             rows, columns = np.nonzero(self._there(batch))
             width = states.shape[1]
             of_batch = states.reshape(-1, states.shape[-1])[on_device(loaded, rows * width + columns)]
@@ -224,14 +224,14 @@ class HeldStates:
         in_batches(fill, self._lengths, loaded, batch_tokens)
 
     def _there(self, rows: Ints) -> Flags:
-        """bool[B, L] whether each of these texts has a token there."""
+        """bool[B, L], True for tokens of the texts at `rows`."""
         columns = np.arange(max(int(self._lengths[rows].max(initial=0)), 1))
         return np.asarray(columns < self._lengths[rows][:, None])
 
     def take(self, rows: Ints) -> tuple[Any, Any]:
         """Tensors [B, L, D] and bool[B, L] of some of the texts, padded to one length."""
         there = self._there(rows)
-        # where a text has no token any vector will do, as the mask leaves it out: the first one
+        # any vector will do for a missing token, as the mask leaves it out: the first one
         places = np.where(there, self._starts[rows][:, None] + np.arange(there.shape[1]), 0)
         return self.flat[on_device(self._loaded, places)], on_device(self._loaded, there)
 

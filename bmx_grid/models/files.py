@@ -42,9 +42,9 @@ KEEP_CASE = (
 
 
 def check_casing(model: str, revision: str | None, model_type: object) -> None:
-    """Raise UnavailableError for a BERT that does not say whether it is cased.
+    """Raise UnavailableError for a BERT that does not declare whether it is cased.
 
-    transformers lower-cases the texts of such a model, even where its tokenizer.json keeps their case, so that a
+    transformers lower-cases the texts of such a model, even if its tokenizer.json keeps their case, so that a
     cased model without its tokenizer_config.json would silently give other scores.
     """
     path = find_file(model, revision, "tokenizer_config.json")
@@ -53,9 +53,9 @@ def check_casing(model: str, revision: str | None, model_type: object) -> None:
         return
     if model_type in LOWER_CASED_BY_DEFAULT:
         raise UnavailableError(
-            f"model '{model}' is a {model_type} that does not say whether it is cased: transformers would lower-case "
+            f"model '{model}' is a {model_type} that does not declare its casing: transformers would lower-case "
             'its texts. Put {"do_lower_case": false} into its tokenizer_config.json if it is cased, {"do_lower_case": '
-            f"true}} if not ({path or 'the file is missing: get it from where the model was published'})."
+            f"true}} if not ({path or 'the file is missing: download it from the model page'})."
         )
 
 
@@ -74,7 +74,7 @@ def read_object(model: str, path: Path | None) -> dict[str, Any]:
 
 PACKAGE = "package:"
 _INDEX = "model.safetensors.index.json"  # of weights in several files
-_PARTS = {  # of a model: the names of files that one of must be there
+_PARTS = {  # parts of a model: at least one file of each part must exist
     "config.json": ("config.json",),
     "weights": ("model.safetensors", _INDEX),
     "tokenizer": (
@@ -124,10 +124,10 @@ def model_path(model: str) -> Path | None:
 
 
 def model_identity(model: str, revision: str | None) -> dict[str, str | None]:
-    """What distinguishes a model from others of the same name: the commit of a hub model, the content of a folder.
+    """The identity of a model among models of one name: the commit of a hub model, the content of a folder.
 
-    A branch of the hub moves and a folder can be overwritten in place, so that their names alone would let another
-    model's results pass for this one's. A folder has no revision.
+    A branch of the hub moves and a folder can be overwritten in place, so that a name would let another model's
+    results pass for this one's. A folder has no revision.
     """
     try:
         path = model_path(model)
@@ -140,9 +140,9 @@ def model_identity(model: str, revision: str | None) -> dict[str, str | None]:
 
 
 def commit(model: str, revision: str | None) -> str | None:
-    """The commit that the revision of a hub model stands for: in the local cache if it is there, else on the hub.
+    """The commit of a revision of a hub model: from the local cache if it is cached, else from the hub.
 
-    `revision` itself where neither can tell: such a model is unavailable, too.
+    `revision` itself if neither has it: such a model is unavailable, too.
     """
     if revision is not None and _COMMIT.fullmatch(revision):
         return revision
@@ -170,7 +170,7 @@ def content_digest(folder: Path) -> str | None:
     with suppress(UnavailableError):
         for name in _indexed(str(folder), folder / _INDEX):
             path = folder / name
-            # those directly in the folder are there already
+            # those directly in the folder are listed already
             if path.parent != folder and path.is_file():
                 files.append(path)
     # by their paths within the folder, so that a copy elsewhere is the same model
@@ -181,8 +181,8 @@ def content_digest(folder: Path) -> str | None:
 def check_files(model: str, revision: str | None) -> None:
     """Raise UnavailableError for a model that may not be loaded, or not in reasonable time.
 
-    Its weights have to be safetensors of its folder: transformers would load what an index or a configuration names,
-    pickles among it, which can carry code.
+    Its weights have to be safetensors of its folder: transformers would load every file that an index or a
+    configuration names, also pickles, which can carry code.
     """
     index = find_file(model, revision, _INDEX)
     if index is not None:
@@ -212,7 +212,7 @@ def check_files(model: str, revision: str | None) -> None:
 
 
 def _indexed(model: str, index: Path) -> list[str]:
-    """The parts of the weights that an index names, sorted; none where it is not there.
+    """The parts of the weights that an index names, sorted; none without an index.
 
     Raises UnavailableError for an index that names anything but safetensors below its folder.
     """
@@ -235,9 +235,9 @@ def _indexed(model: str, index: Path) -> list[str]:
 def check_model(model: str, revision: str | None = None, layers: int | None = None) -> None:
     """Raise UnavailableError when `model` is unavailable; reads no more than its configuration, never its weights.
 
-    Its tokenizer counts: a casing that nothing states. A hub model that is not in the cache passes while the hub may be
-    asked: loading will fetch it.
-    layers: how many hidden layers are needed.
+    A tokenizer of unknown casing makes a model unavailable. A hub model that is not in the cache passes while the hub
+    is open: loading will fetch it.
+    layers: number of hidden layers needed.
     """
     folder = model_path(model)
     if folder is not None and is_packed(folder):
@@ -248,14 +248,14 @@ def check_model(model: str, revision: str | None = None, layers: int | None = No
     else:
         check_revision(model, revision)
     if folder is not None and not folder.is_dir():
-        raise UnavailableError(f"model '{model}': there is no folder {folder}. {_REMEDY}")
+        raise UnavailableError(f"model '{model}': folder {folder} not found. {_REMEDY}")
     lacking = _lacking(model, revision)
     if lacking and folder is not None:
         part = lacking[0]
         names = " or ".join(_PARTS[part])
         raise UnavailableError(f"model '{model}': no {part} in {folder} ({names}). {_REMEDY}")
     if lacking:
-        why: str | None = "the hub is not asked (HF_HUB_OFFLINE)"
+        why: str | None = "the hub is not used (HF_HUB_OFFLINE)"
         if not hub_is_closed():
             _, why = _ask_hub(model, revision)
         if why is None:
@@ -266,7 +266,7 @@ def check_model(model: str, revision: str | None = None, layers: int | None = No
     settings = read_object(model, find_file(model, revision, "config.json"))
     _check_layers(model, layers, settings)
     tokenizer_config = find_file(model, revision, "tokenizer_config.json")
-    # where it is missing the hub may have it: then the casing is checked when the model is loaded
+    # if it is missing the hub may have it: then the casing is checked when the model is loaded
     if tokenizer_config is not None or folder is not None or hub_is_closed():
         check_casing(model, revision, settings.get("model_type"))
 
@@ -277,8 +277,8 @@ def _refuse_gguf(model: str, path: Path) -> None:
         path = next(iter(sorted(path.glob("*.gguf"))), path)
     if path.suffix == ".gguf":
         raise UnavailableError(
-            f"model '{model}': {path.name} is a GGUF file, and those are not read. {_REMEDY} A language model that is "
-            "served as it is, by llama.cpp for example, can be asked with metric=[judge]."
+            f"model '{model}': {path.name} is a GGUF file, which bmx_grid cannot read. {_REMEDY} If a server runs it, "
+            "llama.cpp for example, use it with metric=[judge]."
         )
 
 
@@ -299,15 +299,15 @@ def check_revision(model: str, revision: str | None) -> None:
     if models and model.rpartition("/")[2] not in repositories:
         raise UnavailableError(
             f"model '{model}': revision {revision} is a commit of {' and '.join(sorted(models))}. A revision belongs "
-            f"to the model beside it: name one of '{model}', too (revision=COMMIT, or revision=null for its newest)."
+            f"to one model: set a revision of '{model}', too (revision=COMMIT, or revision=null for its newest)."
         )
 
 
 def _check_layers(model: str, layers: int | None, config: dict[str, Any]) -> None:
-    """Raise UnavailableError where a model's configuration names fewer layers than are needed."""
+    """Raise UnavailableError if a model's configuration names fewer layers than are needed."""
     n_layers = config.get("num_hidden_layers")
     if layers is not None and isinstance(n_layers, int) and layers > n_layers:
-        raise UnavailableError(f"model '{model}' has {n_layers} hidden layers, so there is no layer {layers}.")
+        raise UnavailableError(f"model '{model}' has {n_layers} hidden layers; layer {layers} does not exist.")
 
 
 def would_be_fetched(model: str, revision: str | None) -> bool:
@@ -347,7 +347,7 @@ def fetch_descriptions(model: str, revision: str | None) -> None:
 
 
 def hub_is_closed() -> bool:
-    """Whether the environment forbids asking the hub."""
+    """Whether the environment forbids requests to the hub."""
     from huggingface_hub import constants
 
     return bool(constants.HF_HUB_OFFLINE)
@@ -355,9 +355,9 @@ def hub_is_closed() -> bool:
 
 @functools.cache
 def _ask_hub(model: str, revision: str | None) -> tuple[str | None, str | None]:
-    """The commit of this model on the hub, or why the hub will not give it; asked once per process.
+    """The commit of this model on the hub, or the reason why the hub refuses it; requested once per process.
 
-    One plain request: the hub's client would retry for 46 seconds where there is no network.
+    One plain request: the hub's client would retry for 46 seconds without a network.
     """
     from huggingface_hub import get_hf_file_metadata, hf_hub_url
     from huggingface_hub.errors import HfHubHTTPError
@@ -370,11 +370,10 @@ def _ask_hub(model: str, revision: str | None) -> tuple[str | None, str | None]:
     except refusals as error:
         message = str(error).strip()
         why = message.splitlines()[0] if message else type(error).__name__
-        return None, f"the hub does not give it ({url}: {why})"
+        return None, f"the hub refused it ({url}: {why})"
 
 
 def _cached(model: str, revision: str | None, name: str) -> Path | None:
-    """The file of a hub model in the local cache, or None."""
     from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
 
@@ -392,7 +391,7 @@ def absent(model: str, revision: str | None, why: str) -> str:
 
     pinned = f" --revision {revision}" if revision is not None else ""
     return (
-        f"model '{model}' (revision {revision or 'main'}) cannot be loaded: {why}. The cache searched is "
-        f"{constants.HF_HUB_CACHE}. Where there is a network, run `hf download {model}{pinned}` and point HF_HOME to "
-        "that cache, or set `model` to a folder that holds the model."
+        f"model '{model}' (revision {revision or 'main'}) cannot be loaded: {why}. Searched: "
+        f"{constants.HF_HUB_CACHE}. To download it, run `hf download {model}{pinned}`. Offline, set `model` to a "
+        "folder that holds the model, or HF_HOME to a cache that contains it."
     )

@@ -1,7 +1,7 @@
 """Loading pretrained models, once per process, and the devices that they run on.
 
-Only weights in the safetensors format are read, since pickled weights can carry code, and code that comes
-with a model is never run.
+Only weights in the safetensors format are read, since pickled weights can carry code, and code of a model
+is never run.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _CLASSES: dict[ModelKind, str] = {
     "causal_lm": "AutoModelForCausalLM",
     "seq2seq": "AutoModelForSeq2SeqLM",
 }
-ASSIGNED = "BMX_DEVICE"  # environment variable: the device of this process and of those that it starts
+ASSIGNED = "BMX_DEVICE"  # environment variable: the device of this process and of its child processes
 _NVIDIA = Path("/proc/driver/nvidia/gpus")  # NVIDIA's driver on Linux: one folder per card
 _PROCESSOR = Path("/proc/cpuinfo")  # on Linux
 _LINEAR_LAYERS: dict[str, str] = {}  # by model, what this process chose
@@ -78,10 +78,10 @@ def load_model(
     device: Device = "auto",
     shuffled: int | None = None,
 ) -> LoadedModel:
-    """The model, loaded on the first call and kept by what `model_identity` says of it, as results are.
+    """The model, loaded on the first call and kept by its `model_identity`, as results are.
 
     layers: keep only the first so many hidden layers of an encoder (None keeps all).
-    shuffled: seed of a permutation of each weight matrix, which leaves nothing of what was learnt; None for none.
+    shuffled: seed of a permutation of each weight matrix, which destroys the training; None for none.
     Raises UnavailableError naming model, revision, the place searched and how to get it.
     """
     content = tuple(model_identity(model, revision).values())
@@ -94,7 +94,7 @@ def linear_layers(models: Iterable[str]) -> tuple[str, ...]:
 
 
 def fastest_precision(device: Device) -> Precision:
-    """bfloat16 where the processor, or the GPU that would be taken, computes in it; else float32."""
+    """bfloat16 if the processor, or the GPU that would be taken, computes in it; else float32."""
     if device in ("auto", "cuda") and cuda_devices():
         import torch
 
@@ -157,7 +157,7 @@ def _torch_knows_cuda() -> bool:
 
 
 def _chosen_device(device: Device) -> str:
-    """The device of this process where it was given one that `device` allows, else `device`, or what auto takes.
+    """The device assigned to this process if `device` allows it, else `device`, or the choice of auto.
 
     Raises UnavailableError for a device that PyTorch does not see.
     """
@@ -175,14 +175,14 @@ def _chosen_device(device: Device) -> str:
                 is_there = index in map(str, range(torch.cuda.device_count()))
             if not is_there:
                 raise UnavailableError(
-                    f"executor.devices: {worker_device} was given to this worker, and PyTorch sees no such device "
-                    "here; name devices that it sees, or none: executor.devices=[]."
+                    f"executor.devices: {worker_device} is assigned to this worker, but PyTorch does not see it; "
+                    "name devices that it sees, or none: executor.devices=[]."
                 )
             return worker_device
     if device == "auto":
         return next(name for name, seen in is_seen.items() if seen)
     if not is_seen[device]:
-        raise UnavailableError(f"device={device}: PyTorch sees no such device here; set device=auto or device=cpu.")
+        raise UnavailableError(f"device={device}: PyTorch does not see this device; set device=auto or device=cpu.")
     return device
 
 
@@ -212,7 +212,7 @@ def _load(
     else:
         place = str(folder)
         revision = None
-    # from the disk first, so that what is there needs no network
+    # from the disk first, so that cached files need no network
     try:
         tokenizer, network = _read(kind, model, place, revision, dtype, offline=True)
     except UnavailableError:
@@ -257,7 +257,7 @@ def _read(
         except UnavailableError:
             raise
         # transformers raises anything for missing files, unknown architectures, missing libraries, broken weights and
-        # values of another kind than it expects (TypeError, AttributeError); no code but that of libraries runs here
+        # values of another kind than it expects (TypeError, AttributeError); only code of libraries runs in this block
         except Exception as error:
             why = exception_line(error)
             if place != model or model_folder(model) is not None:
@@ -266,7 +266,7 @@ def _read(
                     "again, or name another."
                 ) from error
             raise UnavailableError(absent(model, revision, why)) from error
-    # once more for a hub model: check_model lets pass what is still on the hub
+    # once more for a hub model: check_model passes files that are still on the hub
     check_casing(model, revision, network.config.model_type)
     _check_kind(kind, model, tokenizer, network)
     missing = report["missing_keys"]
@@ -323,8 +323,8 @@ def _keep_layers(model: str, network: Any, layers: int) -> None:
     stack = getattr(getattr(network, "encoder", None), "layer", None)
     if stack is None:
         raise UnavailableError(
-            f"model '{model}' is a {network.config.model_type}: its layers are not where those of BERT, RoBERTa and "
-            "XLM-R are, so that layer cannot be chosen. Name a model of one of these architectures."
+            f"model '{model}' is a {network.config.model_type}: `layer` requires the architecture of BERT, RoBERTa or "
+            "XLM-R. Name a model of one of the three."
         )
     network.encoder.layer = stack[:layers]
 

@@ -1,4 +1,4 @@
-"""The languages that pretrained models were trained on, as their model cards say, and how large models are."""
+"""The languages that pretrained models were trained on, by their model cards, and the sizes of models."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from bmx_grid.models.files import find_file
 
 LanguageCodes = frozenset[str]  # codes of ISO 639-1, such as en
 
-# Of hub models whose card is seldom in the cache, by the last part of their id; no entry says nothing.
+# Languages of hub models whose card is seldom in the cache, by the last part of their id.
 _OF_HUB_MODELS = {
     **dict.fromkeys(("bert-base-uncased", "roberta-large", "bart-large-cnn", "gpt2"), LanguageCodes({"en"})),
     "e5-small-enpt-q4.bin": LanguageCodes({"en", "pt"}),
 }
 
 # 10^9 bytes of model.safetensors by hub id: four per float32 parameter, which a test counts. Not a field of an option:
-# who names another model there would keep the size of this one.
+# a user who names another model in it would keep this one's size.
 GIGABYTES = {
     "bert-base-multilingual-cased": 0.71,
     "facebook/bart-large-cnn": 1.63,
@@ -30,7 +30,7 @@ GIGABYTES = {
 
 
 def model_languages(models: Iterable[tuple[str, str | None]]) -> LanguageCodes | None:
-    """The languages that all of these models (name, revision) know; None if no card limits them."""
+    """The languages that every model (name, revision) knows; None if no card limits them."""
     known: LanguageCodes | None = None
     for model, revision in models:
         languages = _languages_of(model, revision)
@@ -54,7 +54,7 @@ def _languages_of(model: str, revision: str | None) -> LanguageCodes | None:
     for name in named if isinstance(named, list) else [named]:
         # YAML reads the code of Norwegian as a truth value.
         codes.add("no" if name is False else str(name).lower())
-    # "multilingual" and names such as "code" say of no language that it is unknown
+    # "multilingual" and names such as "code" exclude no language
     if not all(len(code) == 2 for code in codes):
         return None
     return LanguageCodes(codes)
@@ -69,6 +69,6 @@ def _header(card: str) -> dict[str, object]:
     try:
         fields = parse_yaml("\n".join(lines[1:end]))
     except ValueError:
-        # a card is for people: one that cannot be read says nothing
+        # a card is for people: one that cannot be read is ignored
         return {}
     return fields if isinstance(fields, dict) else {}

@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-SWITCH = "BMX_ONEDNN"  # environment variable: 0 never, 1 wherever it runs, unset where it is not slower
+SWITCH = "BMX_ONEDNN"  # environment variable: 0 never, 1 wherever it runs, unset if it is not slower
 _LEAST_WEIGHTS = 2**16  # of a layer: in smaller ones the call takes longer than the product
 _ROWS = 256  # tokens of a measured call
 _CALLS = 7  # measured of each way, in turns: the quickest counts, since other programs only slow calls down
@@ -26,8 +26,8 @@ _CALLS = 7  # measured of each way, in turns: the quickest counts, since other p
 _CLEARLY_QUICKER = 0.9
 
 
-class PackedLinear(torch.nn.Linear):  # type: ignore[misc]  # torch is untyped here
-    """A linear layer for forward passes without gradients, whose weights are kept in oneDNN's layout alone.
+class PackedLinear(torch.nn.Linear):  # type: ignore[misc]  # torch is untyped
+    """A linear layer for forward passes without gradients, whose weights are kept in oneDNN's layout only.
 
     Any other use (training, moving, saving, reading its weights) first makes it an ordinary layer again, for good.
     """
@@ -53,7 +53,7 @@ class PackedLinear(torch.nn.Linear):  # type: ignore[misc]  # torch is untyped h
             self.weight = torch.nn.Parameter(weight, requires_grad=False)
 
     def __getattr__(self, name: str) -> Any:
-        # called for what is not there
+        # called for missing attributes
         if name == "weight":
             self.unpack()
         return super().__getattr__(name)
@@ -81,7 +81,7 @@ class PackedLinear(torch.nn.Linear):  # type: ignore[misc]  # torch is untyped h
 
 
 def pack_layers(network: Any) -> str:
-    """Pack the linear layers of a network that computes float32 on the CPU, unless that is slower; what computes them.
+    """Pack the linear layers of a network in float32 on the CPU, unless that is slower; return the engine's name.
 
     Layers that share their weights, such as the head of a language model, stay as they are. "" if there is no choice.
     """
@@ -107,7 +107,6 @@ def pack_layers(network: Any) -> str:
 
 
 def _names_of_layers(network: Any) -> list[str]:
-    """The names of the layers that can be packed."""
     owners: dict[int, int] = {}
     for module in network.modules():
         for parameter in module.parameters(recurse=False):

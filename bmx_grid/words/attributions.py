@@ -1,4 +1,4 @@
-"""What a metric scored and an explainer attributed of a set of texts, whether it was computed or read from a file."""
+"""Scores of a metric and attributions of an explainer for a set of texts, computed or read from a file."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class AttributionSet:
     """Scores and explanations of N items as arrays.
 
     Attributes:
-        base_scores: float64[N] scores of the metric alone; NaN if there is none.
+        base_scores: float64[N] scores of the metric alone; NaN if missing.
         by_role: N rows of attributions of each explained role (ragged); NaN for all words of an item that is not
-            explained. There are no roles without an explainer.
+            explained. Empty without an explainer.
         statistics: float64[N, k] of a metric that has its own; None without.
         systems: scores of whole systems by name, if the scores are from a file.
         attributed: the words that attributions belong to, by role, if they are from a file; else these are all words
             of the text.
-        words: what a file says of its own words, `<EOS>` included, by role: low for a suspected error.
+        words: a file's scores of its own words, `<EOS>` included, by role: low for a suspected error.
         refused: positions of the items that a file does not explain, and why.
     """
 
@@ -39,12 +39,12 @@ class AttributionSet:
 
     @functools.cached_property
     def hypothesis(self) -> Ragged:
-        """N rows of attributions of the hypothesis; empty ones where there are none."""
+        """N rows of attributions of the hypothesis; empty ones without attributions."""
         return self.by_role.get("hypothesis", self._no_words())
 
     @functools.cached_property
     def ground_truth(self) -> Ragged:
-        """N rows of attributions of all that was read beside the hypothesis, one text after the other."""
+        """N rows of attributions of all texts except the hypothesis, one text after the other."""
         others = [rows for role, rows in self.by_role.items() if role != "hypothesis"]
         if not others:
             return self._no_words()

@@ -1,6 +1,6 @@
-"""What is scored: the texts of a segment by role, and perturbations of one of them.
+"""Scored texts: the texts of a segment by role, and perturbations of one text.
 
-Explainers speak in masks (which words are kept); only this module writes text. A metric
+Explainers use masks (which words are kept); only this module writes text. A metric
 that can score masks directly reads them from the same objects.
 
 Words are separated by single spaces, as in the paper (section 2.1, one feature per token): runs of spaces give empty
@@ -20,7 +20,7 @@ from bmx_grid.core.ragged import Flags
 Role = Literal["source", "reference", "hypothesis"]
 # The order of the texts of an item.
 ROLES: tuple[Role, ...] = ("source", "reference", "hypothesis")
-# White space, and characters without width that stand between words. The joiners U+200C and U+200D are spelling.
+# White space, and characters without width between words. The joiners U+200C and U+200D are spelling.
 ZERO_WIDTH = "\u200b\u2060\ufeff"
 BLANK = re.compile(f"[\\s{ZERO_WIDTH}]")
 # For `str.strip`. U+3000 is the last white space.
@@ -36,8 +36,8 @@ def join_words(words: Sequence[str]) -> str:
 class Item(NamedTuple):
     """The texts of one segment that a metric reads, by role; None for a role that it does not read.
 
-    The ground truth is every text except the hypothesis. further_references: beside the reference, for metrics that
-    read them all; they are compared with, and never perturbed.
+    The ground truth is every text except the hypothesis. further_references: in addition to the reference, for metrics
+    that read all references; they are never perturbed.
     """
 
     source: str | None = None
@@ -71,13 +71,13 @@ class Plan:
     """The perturbed versions of one text of one segment (K texts, n words).
 
     words: the n words of the unperturbed text.
-    keep: bool[K, n], True where the word stays; None when `texts` holds the texts themselves.
+    keep: bool[K, n], True for a kept word; None when `texts` holds the texts themselves.
     replacement: the text in place of a word that is hidden. "" leaves its two spaces (the paper's
         Erasure), None removes the word and one space.
     texts: the K texts, for explainers whose perturbations are not masks.
     gaps: the n + 1 pieces of text before, between and after the words; None for single spaces between them. A word that
-        is removed with one space goes with the gap before it, the first of a text with the one after it.
-    design: whatever the explainer needs to turn scores into attributions; nothing else reads it.
+        is removed with one space takes the gap before it along, the first word of a text the gap after it.
+    design: data of the explainer for turning scores into attributions; no other code reads it.
     """
 
     words: tuple[str, ...]
@@ -94,7 +94,7 @@ class Plan:
         if self.keep is not None and self.keep.shape[1:] != (count,):
             raise ValueError(f"masks of shape {self.keep.shape} do not fit {count} words")
         if self.gaps is not None and (self.keep is None or len(self.gaps) != count + 1):
-            raise ValueError("gaps stand before, between and after the words of masks")
+            raise ValueError("gaps need masks: they are the texts before, between and after the masks' words")
 
     def __len__(self) -> int:
         if self.keep is not None:
@@ -103,7 +103,7 @@ class Plan:
         return len(self.texts)
 
     def render(self, some: slice = slice(None)) -> list[str]:
-        """The K perturbed texts, in order, or some of them."""
+        """The K perturbed texts, in order, or a slice."""
         if self.texts is not None:
             return list(self.texts[some])
         assert self.keep is not None
@@ -120,14 +120,14 @@ class Plan:
         return texts
 
     def _with_gaps(self, kept: Sequence[bool], gaps: tuple[str, ...]) -> str:
-        """One text; gaps[0] and the last gap are always there."""
+        """One text; gaps[0] and the last gap are always kept."""
         pieces: list[str] = []
         if self.replacement is not None:
             for word, stays, gap_after in zip(self.words, kept, gaps[1:], strict=True):
                 pieces.append(word if stays else self.replacement)
                 pieces.append(gap_after)
             return gaps[0] + "".join(pieces)
-        # A word that goes takes the gap before it along; the first one that stays has the first gap before it.
+        # A removed word takes the gap before it along; the first kept word has the first gap before it.
         for word, stays, gap_before in zip(self.words, kept, gaps[:-1], strict=True):
             if stays and pieces:
                 pieces.append(gap_before)
@@ -145,5 +145,5 @@ class Request:
     item: Item
 
     def items(self, some: slice = slice(None)) -> list[Item]:
-        """The K perturbed items, or some of them."""
+        """The K perturbed items, or a slice."""
         return [self.item.with_text(self.role, text) for text in self.plan.render(some)]

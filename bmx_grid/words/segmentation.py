@@ -1,11 +1,11 @@
-"""What counts as a word of a text, and what a text is like by its words: how long, how frequent, how written.
+"""Words of a text, and statistics of a text by its words: length, frequency, style.
 
 Words are separated by single spaces, or by the rules of Unicode.
 
 Chinese, Japanese, Thai and Khmer are written without spaces between words: split at spaces, a sentence is a few
-"words", and attributions to them say nothing. Word boundaries by Unicode Standard Annex 29 need a dictionary or a model
-for these scripts, which ICU has; without ICU, their characters are taken one by one. Which of both it was is part of
-the segmentation's identity, because other words are other attributions.
+"words", and attributions to them mean nothing. Boundaries by Unicode Standard Annex 29 need a dictionary or a model
+for these scripts, which ICU has; without ICU, their characters are taken one by one. The engine is part of the
+segmentation's identity, because other words are other attributions.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ def split_words(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Segmentation:
-    """A rule for words. engine: what applies it, with its version where that changes results.
+    """A rule for words. engine: the code that applies it, with its version if that changes results.
 
-    pieces: divides a text into segments that join to it again, blanks among them; punctuation marks are words of their
+    pieces: divides a text into segments that join to it again, blanks included; punctuation marks are words of their
     own, white space is none. None: words are separated by single spaces, as in the paper (`split_words`), and runs
     of spaces give empty words.
     """
@@ -66,7 +66,7 @@ class Segmentation:
     def segment(self, text: str) -> tuple[WordTuple, WordTuple]:
         """The n words of a text, and the n + 1 pieces of text before, between and after them: together the text.
 
-        These gaps are blanks and zero-width spaces; often empty where a script has no spaces. The empty text has no
+        These gaps are blanks and zero-width spaces; often empty in scripts without spaces. The empty text has no
         words and one empty gap.
         """
         if self.pieces is None:
@@ -92,8 +92,8 @@ def segmentation(name: Name = "whitespace", language: str = "", engine: Engine =
     language: of the text ("ja", "zh"), for rules that differ between languages; "" for none. engine, of words=unicode:
     "icu", with dictionaries for Chinese, Japanese, Thai, Khmer, Lao and Burmese; "characters", the same rules, in which
     letters of scripts without spaces are words one by one (each with its marks; runs of katakana stay together);
-    "auto", icu where it is installed. `Segmentation.engine` says which it is.
-    Raises ConfigError for an unknown name, UnavailableError where icu is asked for and not installed.
+    "auto", icu if it is installed. `Segmentation.engine` names the engine used.
+    Raises ConfigError for an unknown name, UnavailableError if icu is requested and not installed.
     """
     if name not in get_args(Name):
         raise ConfigError("words: " + unknown("segmentation", name, get_args(Name)))
@@ -109,7 +109,7 @@ def segmentation(name: Name = "whitespace", language: str = "", engine: Engine =
 
     import regex
 
-    # WORD: boundaries by Annex 29; scripts without spaces break everywhere. V1: splits where nothing stands between.
+    # WORD: boundaries by Annex 29; scripts without spaces break everywhere. V1: splits between neighbours too.
     boundary = regex.compile(r"\b", regex.WORD | regex.V1)
     version = metadata.version("regex")
     return Segmentation(f"characters (regex {version})", boundary.split)
@@ -144,9 +144,9 @@ class PairWords:
 
     @classmethod
     def of_pair(cls, name: Name, language_pair: str) -> PairWords:
-        """The segmentation of this name for "en-ja", the same for every pair where languages do not matter.
+        """The segmentation of this name for "en-ja", the same for every pair if languages do not matter.
 
-        The engine is decided here, so that every process takes the same one. Raises ConfigError for an unknown name.
+        The engine is chosen now, so that every process takes the same one. Raises ConfigError for an unknown name.
         """
         if name == "whitespace":
             return cls()
@@ -176,7 +176,7 @@ class PairWords:
         return tuple(segment(text)[0] for text in texts)
 
     def fingerprint(self) -> dict[str, object] | None:
-        """What the words of both languages depend on; None for the paper's, so that what was cached stays valid."""
+        """The identity of the words of both languages; None for the paper's, so that cached results stay valid."""
         if self.plain:
             return None
         return {
@@ -238,7 +238,7 @@ def _bare(word: str) -> str:
 
 
 def _other_counts(rows: Sequence[Sequence[str]], clusters: Ints, form: Callable[[str], str]) -> list[Ints]:
-    """For each text int64[words] how often each of its words, in this form, occurs in texts of other clusters."""
+    """For each text int64[words] how often its words, in this form, occur in texts of other clusters."""
     if not rows:
         return []
     # Of words as they are compared, and of words as they are written: most occur often, and are folded once.

@@ -23,7 +23,7 @@ Rows = tuple[tuple[str, ...], ...]
 EOS = "<EOS>"  # the last token of every sentence in WMT22's word-level data
 # Points of one error as in MQM (Freitag et al. 2021) for neutral to major, and 10 for critical as in later MQM data.
 WEIGHTS: Mapping[str, float] = {"neutral": 0.0, "minor": 1.0, "major": 5.0, "critical": 10.0}
-# Names that publishers have beside these.
+# Further names that publishers use.
 SEVERITIES = {"undecided": "neutral", "trivial": "neutral"}
 
 
@@ -33,8 +33,8 @@ class WordTags:
 
     words: N rows of words as the publisher separated them, which need not be the words of the scored text
     (`carry_tags`). labels: a tag per word.
-    category, severity: of the error that a word is part of, "" for OK; None where the publisher names none.
-    Raises ValueError unless all have the same numbers of words: readers compare them first, where they know the file.
+    category, severity: of the error that a word is part of, "" for OK; None if the publisher names none.
+    Raises ValueError unless all have the same numbers of words: readers compare them first and name the file.
     """
 
     words: Rows
@@ -52,7 +52,7 @@ class WordTags:
         return len(self.labels)
 
     def take(self, rows: Iterable[int]) -> WordTags:
-        """The tags of these texts, in their order."""
+        """The tags of the rows, in their order."""
         chosen = list(rows)
         words = tuple(self.words[row] for row in chosen)
         labels = Labels.from_rows(self.labels[row] for row in chosen)
@@ -77,10 +77,10 @@ class WordTags:
 
 @dataclass(frozen=True, eq=False)
 class WordScores:
-    """What an explanation made elsewhere says of the words of one side of N segments, on words of its own.
+    """An external explanation's scores of the words of one side of N segments, on words of its own.
 
-    words: N rows of words as the file separates them, `<EOS>` among them where it has one. values: a score per word,
-    low for a suspected error, NaN where the file says nothing of the word or of its whole text; for labels -1 (BAD) and
+    words: N rows of words as the file separates them, `<EOS>` included if it has one. values: a score per word,
+    low for a suspected error, NaN if the file has no score of the word or of its whole text; for labels -1 (BAD) and
     0 (OK). are_labels: whether they are labels.
     """
 
@@ -93,7 +93,7 @@ class WordScores:
 
     @property
     def labels(self) -> Labels:
-        """BAD where a value is below 0. Raises ValueError for scores, which need a threshold."""
+        """BAD for a value below 0. Raises ValueError for scores, which need a threshold."""
         if not self.are_labels:
             raise ValueError("scores have no labels without a threshold")
         return Labels(self.values.values < 0, self.values.offsets)
@@ -106,7 +106,7 @@ def _digest(rows: Sequence[Sequence[str]]) -> str:
 
 @dataclass(frozen=True)
 class ErrorSpan:
-    """Characters start to end (excluded) of a text. severity: in lower case; category: "" where none is given."""
+    """Characters start to end (excluded) of a text. severity: in lower case; category: "" if missing."""
 
     start: int
     end: int
@@ -117,7 +117,7 @@ class ErrorSpan:
 def checked_span(
     start: Any, end: Any, severity: Any, where: str, text: str | None = None, category: Any = ""
 ) -> ErrorSpan:
-    """One checked span. text: None where it is not known. Raises DataError naming the row and the value."""
+    """One checked span. text: None if unknown. Raises DataError naming the row and the value."""
     name = str(severity).strip().lower()
     name = SEVERITIES.get(name, name)
     if name not in WEIGHTS:
@@ -138,11 +138,11 @@ def checked_span(
 
 
 def check_within(end: int, text: str | None, where: str) -> None:
-    """Raise DataError for a span that ends beyond its text, where that is known."""
+    """Raise DataError for a span that ends beyond its text, if that is known."""
     if text is not None and end > len(text):
         raise DataError(
             f"{where}: a span ends at {end}, but the text has {counted(len(text), 'character')}: {text[:60]!r}; "
-            "correct it, name the file of these texts, or leave such rows out: extra=ignore."
+            "correct it, name the file of the texts, or skip such rows: extra=ignore."
         )
 
 
@@ -164,7 +164,7 @@ def tags_of_spans(
     """Tags of the words of N texts, and their scores: minus the weight of a word's heaviest span, 0 outside all.
 
     Category and severity are those of the heaviest span, of equally heavy ones the first. Spans that touch no word
-    (empty ones, which mark an omission, and blanks) say nothing. words: of each text, in order.
+    (empty ones, which mark an omission, and blanks) are ignored. words: of each text, in order.
     Raises KeyError for a severity without a weight, ValueError for words that are not in their text.
     """
     bad = []
@@ -212,7 +212,7 @@ def shares_of_spans(
         starts[index] = start
         ends[index] = end
     for span in spans:
-        # The part of each word that is in the span has a length above 0 where it touches.
+        # A span touches a word if they share at least one character.
         first = np.maximum(starts, span.start)
         last = np.minimum(ends, span.end)
         touched = np.flatnonzero(first < last)
@@ -230,7 +230,7 @@ def _heaviest(text: str, spans: Sequence[ErrorSpan], words: Sequence[str]) -> li
     heaviest: list[ErrorSpan] = []
     end = 0
     for word in words:
-        # From the end of the word before: a word that comes twice is found at its own place.
+        # From the end of the word before: a word that occurs twice is found at its own place.
         start = text.index(word, end)
         end = start + len(word)
         touching = [span for span in spans if max(start, span.start) < min(end, span.end)]

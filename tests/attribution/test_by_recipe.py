@@ -114,8 +114,8 @@ def test_own_settings_and_the_seed_come_with_the_recipe():
         pytest.param({"metric": {"_target_": "bmx_grid.metrics.words.Ter"}}, "the metric Ter given", id="a class"),
         pytest.param({"settings": {"explainer.words": "x"}}, "unknown key 'words'", id="no setting"),
         pytest.param({"explainer": None}, "the recipe mine needs its explainer, erasure", id="no explainer"),
-        pytest.param({"p": 1.0}, "p and w are a boost of their own", id="p"),
-        pytest.param({"settings": {"side": "both"}}, "'side' belongs to a boost by p and w", id="side"),
+        pytest.param({"p": 1.0}, "cannot be combined with p and w", id="p"),
+        pytest.param({"settings": {"side": "both"}}, "'side' requires p and w", id="side"),
     ],
 )
 def test_what_the_recipe_was_not_chosen_for_is_refused(arguments, message):

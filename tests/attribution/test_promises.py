@@ -70,7 +70,7 @@ METRICS = [
     pytest.param(Misnamed, "says_what_it_is", "signature: expected one line of text", id="a signature of two lines"),
     pytest.param(Infinite, "scores_every_segment", "expected finite numbers", id="infinite"),
     pytest.param(InItsPlace, "scores_alike_in_any_batch", "scores 1 among 11 segments and 0 alone", id="its place"),
-    pytest.param(Standardised, "scores_alike_in_any_batch", "the same alone and in any batch", id="z scores"),
+    pytest.param(Standardised, "scores_alike_in_any_batch", "A score must not depend on its batch", id="z scores"),
     pytest.param(OtherMasks, "scores_masks_as_texts", "other scores than of the written texts", id="masks"),
     pytest.param(OtherSums, "sums_statistics", "`combine` of the statistics of a segment is not its score", id="sums"),
     pytest.param(Refitted, "fits_a_set", "another metric with the same fingerprint", id="fitted"),
@@ -137,7 +137,7 @@ EXPLAINERS = [
     pytest.param(Global, "draws_as_it_says", "draws from NumPy's global generator", id="the global generator"),
     pytest.param(More, "plans_what_it_announced", "planned", id="announces more"),
     pytest.param(Counting, "explains_every_word", "other attributions from the same generator", id="remembers"),
-    pytest.param(Counting, "explains_alike_in_any_batch", "other attributions alone than in a batch", id="in a batch"),
+    pytest.param(Counting, "explains_alike_in_any_batch", "the batch changes the attributions", id="in a batch"),
 ]
 
 
@@ -173,7 +173,7 @@ def test_a_sweep_scores_a_few_segments_again(metric, count, is_refused, explaine
     pairs = [(f"ein Haus mit {number} Zimmern", f"a house with {number} rooms") for number in range(count)]
     explained = explain_items(metric, explainer, short_items(metric.reads, pairs), seed=0)
     if is_refused:
-        with pytest.raises(ComponentError, match="A score must be the same alone and in any batch"):
+        with pytest.raises(ComponentError, match="A score must not depend on its batch"):
             check_batches(metric, explained)
     else:
         check_batches(metric, explained)

@@ -177,9 +177,9 @@ def test_a_metric_without_a_finite_score_is_named(explainer, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        pytest.param({"explainer": None, "p": 1.0}, "p and w belong to an explainer", id="p alone"),
-        pytest.param({"explainer": None, "settings": {"side": "both"}}, "'side' belongs to a boost by p", id="a side"),
-        pytest.param({"settings": {"side": "both"}}, "'side' belongs to a boost by p and w", id="a side without p"),
+        pytest.param({"explainer": None, "p": 1.0}, "p and w require an explainer", id="p alone"),
+        pytest.param({"explainer": None, "settings": {"side": "both"}}, "'side' requires p and w", id="a side"),
+        pytest.param({"settings": {"side": "both"}}, "'side' requires p and w", id="a side without p"),
         pytest.param({"explainer": "random", "w": 0.0}, "give p\\.", id="no median of p, w of 0 is a w"),
         pytest.param({"settings": {"metric._target_.x": 1}}, "unknown part '_target_'", id="below a text"),
         pytest.param({"settings": {"nope.x": 1}}, "nope.x: unknown part 'nope'.*explainer, metric", id="unknown part"),
@@ -192,7 +192,7 @@ def test_a_metric_without_a_finite_score_is_named(explainer, monkeypatch):
 def test_parts_that_cannot_be_used_are_refused(arguments, message):
     with pytest.raises(ConfigError, match=message):
         bmx_grid.load("chrf", **arguments)
-    with pytest.raises(ConfigError, match="no metric is named: name one, or a recipe"):
+    with pytest.raises(ConfigError, match="metric is required. Set metric=NAME, or recipe=NAME"):
         bmx_grid.load()
 
 

@@ -54,7 +54,7 @@ def test_single_spaces_as_gaps_are_the_papers_texts(replacement):
 
 
 def test_gaps_must_fit_the_words():
-    with pytest.raises(ValueError, match="gaps stand before, between and after"):
+    with pytest.raises(ValueError, match="gaps need masks: they are the texts before, between and after"):
         Plan(("a", "b"), keep=np.ones((1, 2), dtype=bool), gaps=("", ""))
     with pytest.raises(ValueError, match="gaps"):
         Plan(("a",), texts=["a"], gaps=("", ""))

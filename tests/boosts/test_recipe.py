@@ -120,7 +120,7 @@ def test_a_recipe_names_no_other_recipe_and_not_itself(written, good, tmp_path):
         pytest.param(b"[" * 100_000, "recipe", id="deep"),
         pytest.param(("constants", "base_sd", 3.5), "the signature does not fit the content", id="an edited constant"),
         pytest.param(("signature", ""), "the signature does not fit", id="no signature"),
-        pytest.param(("version", 4), "its version is 4", id="newer"),
+        pytest.param(("version", 4), "version 3, got version 4", id="newer"),
         pytest.param(("constants", {"w": 1}), "constants: unknown key 'w'", id="constants of another boost"),
         pytest.param(("constants", "base_sd", "big"), "constants.base_sd: expected a number", id="a text"),
         pytest.param(("metric", []), "recipe.metric: expected keys below it", id="no identity"),
@@ -142,7 +142,7 @@ def test_a_wrong_recipe_is_refused_with_its_file_and_key(written, good, change, 
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(DataMissingError, match="there is no recipe"):
+    with pytest.raises(DataMissingError, match="recipe not found: "):
         read_recipe(tmp_path / "none.json")
     (tmp_path / "folder.json").mkdir()
     with pytest.raises(StoreError, match="cannot read"):
@@ -206,8 +206,8 @@ def test_a_recipe_is_found_by_its_name_and_by_its_file(folder, monkeypatch):
     ("path", "kind", "message"),
     [
         ("bleu-word", DataMissingError, r"unknown recipe 'bleu-word'. Did you mean 'bleu-words'\? .*suffix .json"),
-        ("bleu-words.json", DataMissingError, "there is no recipe bleu-words.json"),
-        ("./none", DataMissingError, "there is no recipe"),
+        ("bleu-words.json", DataMissingError, "recipe not found: bleu-words.json"),
+        ("./none", DataMissingError, "recipe not found: "),
         ("", DataMissingError, "unknown recipe ''"),
     ],
 )

@@ -60,7 +60,7 @@ CONF = ["--config-dir", "conf"]
 # arguments, with PACKAGE for the package; exit status; what is printed
 CHECKED = [
     pytest.param(["own", *CONF], 0, "metric own\n  kept ", id="by its name"),
-    pytest.param(["metric=own", *CONF], 0, "kept    A segment scores the same alone", id="by group and name"),
+    pytest.param(["metric=own", *CONF], 0, "kept    A segment scores the same by itself", id="by group and name"),
     pytest.param(["metric=[own,chrf]", *CONF], 0, "metric chrf\n  kept ", id="two"),
     pytest.param(["PACKAGE.own.Own"], 0, "metric PACKAGE.own.Own\n  kept ", id="by its class"),
     pytest.param(
@@ -97,7 +97,7 @@ MISTAKES = [
     pytest.param(["metric=human"], "there is no text to try", id="human scores"),
     pytest.param(["metric=imported"], "imported", id="a file"),
     pytest.param(["os.path.join"], "outside the packages", id="not allowed"),
-    pytest.param(["PACKAGE.own.identity"], "there is no class 'identity'", id="no class"),
+    pytest.param(["PACKAGE.own.identity"], "class 'identity' not found in", id="no class"),
 ]
 
 

@@ -193,7 +193,7 @@ def test_in_a_sweep_of_several_pairs_a_file_must_say_its_own(run):
     Path("mine.tsv").write_text("\n".join([f"language_pair\t{header}", *of_pairs, ""]))
     chosen = (*OWN, "explainer=[]", "metric=[imported]", "metric.imported.files={comet: scores.tsv}")
     printed, settings = run(*chosen, status=1)
-    assert not settings and "scores.tsv does not say of which language pair it is" in printed
+    assert not settings and "scores.tsv does not name its language pair" in printed
     printed, settings = run(*chosen, "metric.imported.language_pairs=[cs-en]")
     assert set(settings) == {("cs-en", "comet", "none")}
     assert "comet: no scores (de-en): scores.tsv is of cs-en" in printed

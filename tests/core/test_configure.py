@@ -93,10 +93,10 @@ def test_values_that_do_not_fit_name_key_value_and_way_out(values, message):
     ("target", "message"),
     [
         pytest.param("os.system", "outside the packages bmx_grid", id="other package"),
-        pytest.param("bmx_grid.metrics.nothing.X", r"there is no module .* for '[\w.]*X'\.$", id="no module"),
+        pytest.param("bmx_grid.metrics.nothing.X", r"module '.*' of '[\w.]*X' not found\.$", id="no module"),
         pytest.param(
             "bmx_grid.metrics.judge.Judge",
-            r"no module 'bmx_grid.metrics.judge' for .*; write bmx_grid.guests.judge.judge.Judge\.$",
+            r"module 'bmx_grid.metrics.judge' of .* not found; write bmx_grid.guests.judge.judge.Judge\.$",
             id="a class that was moved",
         ),
         pytest.param(
@@ -104,7 +104,7 @@ def test_values_that_do_not_fit_name_key_value_and_way_out(values, message):
             r"; write bmx_grid.explainers.imported_attributions.Imported or bmx_grid.metrics.imported.Imported\.$",
             id="a class of two rooms",
         ),
-        pytest.param("bmx_grid.core.identity.digest", "there is no class", id="a function is no class"),
+        pytest.param("bmx_grid.core.identity.digest", "class 'digest' not found in", id="a function is no class"),
         pytest.param("bmx_grid.core.errors.BmxError", "is not a dataclass made of Component; name", id="wrong kind"),
         pytest.param(
             "bmx_grid.metrics.base.Metric", "is abstract: it does not define reads, score, signature", id="abstract"

@@ -126,7 +126,7 @@ REFUSED = {
     "unknown-reference": ({}, {"reference": "refC"}, ["unknown reference 'refC'", "refA, refB"]),
     "unknown-human-score": ({}, {"human": "mqn"}, ["'mqn'", "Did you mean 'mqm'"]),
     "unknown-outlier": ({}, {"leave_out": ["sysC"]}, ["unknown system 'sysC'"]),
-    "nobody-left": ({}, {"leave_out": ["sysA", "sysB"]}, ["none of the systems", "out of leave_out"]),
+    "nobody-left": ({}, {"leave_out": ["sysA", "sysB"]}, ["no system is left to judge", "from leave_out"]),
 }
 
 

@@ -208,7 +208,7 @@ def test_published_pairs_that_are_not_here_and_cannot_be_fetched_are_named(reade
     assert set(known.language_pairs) - set(there) == set(lacking[name]) == set(unverifiable(known))
     (warning,) = recwarn.list
     message = str(warning.message)
-    assert f"data set '{name}': {', '.join(lacking[name])} left out: not in {tmp_path}; put the files there" in message
+    assert f"data set '{name}': skipped {', '.join(lacking[name])}: files not found in {tmp_path}. Copy them" in message
     assert "\n" not in message and "from https://github.com/" in message
     alone = reader(name, language_pairs=lacking[name])
     assert alone.pairs(tmp_path) == tuple(lacking[name]), "what is left out is not all that was asked for"

@@ -163,7 +163,7 @@ MISTAKES = {
         "x.txt",
         "1\n2\n3\n",
         SYSTEMS,
-        ["3 scores", "2 segments; give one per source", "or give 4 scores, one per output in the order of"],
+        ["3 scores", "2 segments; write one per source", "or give 4 scores, one per output in the order of"],
     ),
     "per-source-of-several-systems": ("x.txt", "1\n2\n", SYSTEMS, ["add a column system, or give 4 scores"]),
     "submission-of-another-set": ("predictions.txt", SUBMISSION, a_set("1", "2"), ["id '0'"]),

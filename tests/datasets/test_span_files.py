@@ -210,7 +210,7 @@ def test_parts_of_documents_are_found_by_their_scores(tmp_path):
         ratings = ratings_of(read_spans(path), segments(*[TEXT] * len(scores), scores=scores), option)
         counts[name] = [[len(spans) for _, spans in row] for row in ratings]
     assert counts == {"whole": [[0], [1]], "part": [[0], [], [1]]}
-    with pytest.warns(UserWarning, match="1 document judged in part left out"), pytest.raises(DataError):
+    with pytest.warns(UserWarning, match="1 document skipped: judged in part"), pytest.raises(DataError):
         ratings_of(read_spans(path), segments(TEXT, TEXT, TEXT), option)
 
 

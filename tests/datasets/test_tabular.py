@@ -122,10 +122,10 @@ MISTAKES = {
     "thousands": ("my.tsv", HEAD + "de-en\ta\tb\t1,000.5\n", ["line 2", "'1,000.5'; write a number like -0.25"]),
     "infinity": ("my.tsv", HEAD + "de-en\ta\tb\t1\nde-en\ta\tb\tinf\n", ["line 3", "'inf'"]),
     "beyond-1e150": ("my.tsv", HEAD + "de-en\ta\tb\t2e150\n", ["line 2", "beyond ±1e+150", "'2e150'"]),
-    "row-cut-short": ("my.tsv", HEAD + "de-en\ta\tb\t1\n\nde-en\ta\tb\n", ["line 4", "3 fields"]),
-    "needed-column-twice": ("my.tsv", TSV[:-1] + "\tscore\na\tb\t1\t2\n", ["'score' is there 2 times"]),
+    "row-cut-short": ("my.tsv", HEAD + "de-en\ta\tb\t1\n\nde-en\ta\tb\n", ["line 4", "expected 4 fields, got 3"]),
+    "needed-column-twice": ("my.tsv", TSV[:-1] + "\tscore\na\tb\t1\t2\n", ["'score' occurs 2 times"]),
     "no-ground-truth": ("my.tsv", "hypothesis\tscore\na\t1\n", ["no column for source or reference"]),
-    "no-score-in-a-list": ("my.tsv", TSV[:-1] + "\tmqm\na\tb\t1\t\n", ["'mqm' holds no score", "leave it out"]),
+    "no-score-in-a-list": ("my.tsv", TSV[:-1] + "\tmqm\na\tb\t1\t\n", ["'mqm' holds no score", "remove it"]),
     "id-twice": ("my.tsv", f"id\t{TSV}" + "x\ta\tb\t1\n" * 2, ["segments 1 and 2 are both 'x'; every segment needs"]),
     "pair-that-names-no-file": ("my.tsv", HEAD + "a/..\ta\tb\t1\n", ["line 2", "'a/..' cannot be part"]),
     "not-utf8": ("my.tsv", TSV.encode() + b"M\xfcller\tb\t1\n", ["line 2", "0xfc", "dataset.tabular.encoding=cp1252"]),
@@ -133,7 +133,7 @@ MISTAKES = {
     "csv-open-quote": ("my.csv", CSV + '"a,b,1\n', ["line 2"]),
     "jsonl-broken": ("my.jsonl", '{"source": "a"\n', ["line 1", "not a JSON object"]),
     "jsonl-field-missing": ("my.jsonl", record() + '{"source": "a", "score": 1}', ["line 2", "'hypothesis' is"]),
-    "jsonl-field-twice": ("my.jsonl", '{"a": "a", "a": "b"}\n', ["line 1", "'a' is there several times"]),
+    "jsonl-field-twice": ("my.jsonl", '{"a": "a", "a": "b"}\n', ["line 1", "'a' occurs several times"]),
     "json-array": ("my.jsonl", f"[\n  {record()}]\n", ["line 1", "write one per line"]),
     "a-truth-value-as-id": ("my.jsonl", record(id=True), ["line 1", "'True' (bool)", "write a text"]),
     "half-a-character": ("my.jsonl", record(source="a\ud800"), ["line 1", "'source' holds half of a character"]),
@@ -158,7 +158,7 @@ def test_mistakes_are_named_with_file_row_and_value(read, name, content, words):
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        pytest.param({"language_pairs": ["de-en", "cs-en"]}, "no language_pair column", id="two-pairs-told"),
+        pytest.param({"language_pairs": ["de-en", "cs-en"]}, "no column 'language_pair'", id="two-pairs-told"),
         pytest.param({"path": None}, r"dataset\.tabular\.path is not set", id="no-path"),
         pytest.param({"path": "my.txt"}, "must end in", id="another-format"),
         pytest.param({"path": "my.tmx"}, "export source and target from it as .tsv", id="translation-memory"),
@@ -168,14 +168,14 @@ def test_mistakes_are_named_with_file_row_and_value(read, name, content, words):
         pytest.param({"encoding": "hex"}, "tabular.encoding=hex: unknown encoding; write", id="a-codec-of-no-text"),
         pytest.param({"skip_rows": 9}, "the file is empty", id="all-rows-skipped"),
         pytest.param({"skip_rows": -1}, "skip_rows: expected a number at least 0, got -1", id="negative-skip-rows"),
-        pytest.param({"path": "not.tsv"}, r"no file not\.tsv \(looked in", id="no-file"),
-        pytest.param({"path": "a\0b.tsv"}, "no file a", id="nul-in-the-name"),
-        pytest.param({"path": "x" * 5000 + ".tsv"}, "no file xxx", id="a-name-too-long"),
+        pytest.param({"path": "not.tsv"}, r"file not found: not\.tsv \(in ", id="no-file"),
+        pytest.param({"path": "a\0b.tsv"}, "file not found: a", id="nul-in-the-name"),
+        pytest.param({"path": "x" * 5000 + ".tsv"}, "file not found: xxx", id="a-name-too-long"),
         pytest.param({"path": "folder.tsv"}, r"folder\.tsv: is a folder; name a file", id="folder"),
         pytest.param({"columns": {"scores": "a"}}, "unknown role 'scores'. Did you mean 'score'", id="unknown-role"),
         pytest.param({"columns": {"source": ["a", "b"]}}, r"source is \[a, b\]; name one column", id="two-sources"),
         pytest.param({"columns": {"score": []}}, r"score is \[\]; name one or more", id="no-column"),
-        pytest.param({"columns": {"score": ["da", "da"]}}, r"score is \[da, da\].* each once", id="one-twice"),
+        pytest.param({"columns": {"score": ["da", "da"]}}, r"score is \[da, da\].* without repeats", id="one-twice"),
         pytest.param({"columns": {"score": "scor"}}, "score: unknown column 'scor'. Did you mean 'score'", id="typo"),
     ],
 )
@@ -354,7 +354,9 @@ def test_a_wmt_style_table_with_several_human_scores_and_references(read):
         pytest.param("source", [], ("none",), id="nothing names it"),
         pytest.param("source", ["de-en"], ("de-en",), id="told"),
         pytest.param("lp\tsource", [], ("a",), id="a column of a usual name"),
-        pytest.param("source", ["de-en", "cs-en"], "which column names it: .*columns.language_pair=NAME", id="several"),
+        pytest.param(
+            "source", ["de-en", "cs-en"], "the column that names it: .*columns.language_pair=NAME", id="several"
+        ),
     ],
 )
 def test_a_file_without_a_language_pair(write, reader, tmp_path, header, pairs, expected):

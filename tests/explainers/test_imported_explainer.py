@@ -180,7 +180,7 @@ def test_a_zero_width_space_may_have_a_score_of_its_own(read):
         pytest.param("target.submission", "1 2 3 4\n1 2 3\n", "line 1: 4 values for 5 words", id="fewer scores"),
         pytest.param("w.jsonl", lines(*({"id": row, "words": [word], "scores": [1]} for row, word in enumerate("ΔΩ"))),
                      "segment '1' and of most others are not those of its text: 'Ω', not 'no  dogs'", id="other texts"),
-        pytest.param("w.jsonl", lines({**ALL[0], "id": "x"}, *ALL), "the id 'x' is none of toy xx-yy", id="unknown id"),
+        pytest.param("w.jsonl", lines({**ALL[0], "id": "x"}, *ALL), "the id 'x' is not in toy xx-yy", id="unknown id"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_sentence(read, name, content, message):
@@ -194,7 +194,7 @@ def test_a_file_of_another_pair_is_left_out(read):
         read("w.jsonl", lines(*ALL), segments(pair="zz-yy"))
     with pytest.raises(DataMissingError, match="holds no"):
         read("xx-yy-test.tar.gz", archive(["a", "b"], ["-1 -1", "-1 -1"], pair="zzyy"))
-    with pytest.raises(ConfigError, match="does not say of which language pair it is"):
+    with pytest.raises(ConfigError, match="does not name its language pair"):
         read("w.jsonl", lines(*ALL), language_pairs=())
 
 

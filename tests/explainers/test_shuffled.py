@@ -61,5 +61,5 @@ def test_a_metric_without_a_model_is_refused():
 
 
 def test_explanations_from_a_file_are_refused():
-    with pytest.raises(ConfigError, match="Imported asks no metric; name one that does"):
+    with pytest.raises(ConfigError, match="Imported does not call the metric; choose another"):
         ShuffledModel(explainer=Imported(file="words.jsonl"))

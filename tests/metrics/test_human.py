@@ -44,7 +44,7 @@ def test_its_scores_are_what_people_said_and_are_its_identity():
 
 def test_a_set_without_it_is_left_out_and_texts_are_not_scored():
     esa = HUMAN.members("human", SETS)["human_esa"]
-    with pytest.raises(DataMissingError, match="no further human score 'esa'"):
+    with pytest.raises(DataMissingError, match="human score 'esa' not found"):
         esa.given(SETS[1])
-    with pytest.raises(ConfigError, match="cannot score other texts"):
+    with pytest.raises(ConfigError, match="use it in a sweep, not on other texts"):
         esa.score([Item(hypothesis="a")])

@@ -89,7 +89,7 @@ def test_each_pair_and_data_set_has_its_file(files):
     imported = Imported(file="{dataset}/{language_pair}.txt")
     asked = [("one", "en-de"), ("one", "en-cs"), ("two", "en-de")]
     assert [imported.given(segments_of(pair, name)).base_scores[0] for name, pair in asked] == [1, 4, 7]
-    with pytest.raises(DataMissingError, match=r"there is no file \{dataset\}/\{language_pair\}\.txt"):
+    with pytest.raises(DataMissingError, match=r"file not found: \{dataset\}/\{language_pair\}\.txt"):
         imported.given(segments_of("en-cs", "two"))
 
 
@@ -103,7 +103,7 @@ def test_two_files_that_fit_are_named(files):
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        pytest.param({"file": "a", "files": {"x": "b"}}, "both file and files", id="file-and-files"),
+        pytest.param({"file": "a", "files": {"x": "b"}}, "file and files are both set", id="file-and-files"),
         pytest.param({"file": "a", "columns": {"scores": "b"}}, "unknown role 'scores'", id="unknown-role"),
         pytest.param({"file": "a", "language_pairs": ("en-de", "en-cs")}, "names 2 pairs", id="two-pairs"),
         pytest.param({"file": "{lp}/x.txt"}, "unknown placeholder 'lp'", id="unknown-placeholder"),
@@ -117,7 +117,7 @@ def test_settings_that_cannot_be_are_refused(files, settings, reason):
 
 def test_a_file_must_say_its_language_pair(files):
     files({"mine.txt": lines(1, 2, 3)})
-    with pytest.raises(ConfigError, match=r"does not say of which language pair it is: .*language_pairs=\[en-cs\]"):
+    with pytest.raises(ConfigError, match=r"does not name its language pair: .*language_pairs=\[en-cs\]"):
         Imported(file="mine.txt").given(segments_of("en-cs"))
     with pytest.raises(DataMissingError, match=r"mine\.txt is of en-de"):
         Imported(file="mine.txt", language_pairs=("en-de",)).given(segments_of("en-cs"))

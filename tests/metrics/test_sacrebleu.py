@@ -315,6 +315,6 @@ def test_spbleu_without_its_model_says_where_to_put_it(sub_words):
         metric.check()
     sub_words.unlink()
     for ask in (metric.check, lambda: metric.signature, lambda: score(metric, [("a", "a")])):
-        with pytest.raises(UnavailableError, match=f"{re.escape(str(sub_words))} is not there. Download it: curl "):
+        with pytest.raises(UnavailableError, match=f"{re.escape(str(sub_words))} does not exist. Download it: curl "):
             ask()
     assert metric.fingerprint()["tokenizer"] is None

@@ -96,7 +96,7 @@ def test_checking_writes_nothing_and_the_identity_is_of_the_file(tiny, tmp_path)
     check_model(TINY, layers=LAYERS)
     before = model_identity(TINY, "main")
     assert before["revision"] is None and model_folder(TINY).name == f"tiny-{before['content']}"
-    with pytest.raises(UnavailableError, match="2 hidden layers, so there is no layer 3"):
+    with pytest.raises(UnavailableError, match="2 hidden layers; layer 3 does not exist"):
         check_model(TINY, layers=3)
     assert not (tmp_path / "home").exists()
     content = tiny.read_bytes()

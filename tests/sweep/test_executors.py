@@ -101,7 +101,10 @@ def test_a_model_goes_to_the_device_of_its_worker(monkeypatch, assigned, asked, 
     with loading.assigned_here(assigned):
         assert _chosen_device(asked) == chosen
     for absent in ("cuda:2", "cuda:x", "gpu"):
-        with loading.assigned_here(absent), pytest.raises(UnavailableError, match=f"{absent} was given to this worker"):
+        with (
+            loading.assigned_here(absent),
+            pytest.raises(UnavailableError, match=f"{absent} is assigned to this worker"),
+        ):
             _chosen_device("auto")
 
 

@@ -334,7 +334,7 @@ def answer(path: Path) -> str:
                     reader.read(path.parent, pair).fingerprint()
             return ""
         except ConfigError as error:
-            if "no language_pair column" not in str(error) or pairs:
+            if "no column 'language_pair'" not in str(error) or pairs:
                 return str(error)
         except BmxError as error:
             return str(error)
