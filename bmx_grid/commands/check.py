@@ -1,8 +1,8 @@
 """usage: bmx-grid check PART ... [KEY=VALUE ...] [--config-dir DIR]
 
-Try on short texts what a metric, an explainer or a data set of yours promises,
-such as a score that is the same alone and in any batch: the tests that the
-package's own parts pass. Nothing is written or cached.
+Test your own metric, explainer or data set on short texts against the contract
+of its group, such as equal scores at every batch size. The built-in parts pass
+the same tests. Nothing is written or cached.
 
   PART                  the name of an option, metric=NAME, explainer=NAME or
                         dataset=NAME, or the class itself: mypkg.mine.Metric
@@ -10,9 +10,9 @@ package's own parts pass. Nothing is written or cached.
                         sets also data_dir=DIR
   --config-dir DIR      options of your own: DIR/metric/mine.yaml is mine
 
-The environment variable BMX_ALLOWED_PACKAGES names the package of your code.
+Set the environment variable BMX_ALLOWED_PACKAGES to the package of your code.
 
-exit status: 0 all promises are kept; 1 one is broken; 2 a mistake in the call
+exit status: 0 all tests pass; 1 a test fails; 2 a mistake in the command
 
 examples:
   bmx-grid check chrf
@@ -139,7 +139,7 @@ def _of_class(path: str) -> tuple[str, dict[str, Any]]:
 
 
 def _broken(group: str, name: str, node: Any, data_dir: Path) -> int:
-    """Try each promise of an option, and say how it ended; how many are broken."""
+    """Test an option, print the result of each test, and count the failures."""
     part = build(node, CHECKED_KINDS[group], f"{group}.{name}")
     n_broken = 0
     with component_errors():
@@ -161,9 +161,9 @@ def _broken(group: str, name: str, node: Any, data_dir: Path) -> int:
 
 
 def _trials(part: Component, name: str, data_dir: Path) -> Iterator[tuple[str, list[Trial]]]:
-    """What an option stands for, by name, with the trials of its promises.
+    """Pair the parts of an option, by name, with their tests.
 
-    Raises UnavailableError for a part that is unavailable here, ConfigError for one that is a file.
+    Raises UnavailableError for a part whose library or model is missing, ConfigError for a part that is a file.
     """
     if isinstance(part, DatasetReader):
         for pair in part.pairs(data_dir):
@@ -173,7 +173,7 @@ def _trials(part: Component, name: str, data_dir: Path) -> Iterator[tuple[str, l
     if isinstance(part, Metric):
         for member, metric in part.members(name, [segments]).items():
             metric.check()
-            # Some metrics score only what they are fitted to.
+            # Some metrics score only texts that they were fitted to.
             fitted = fitted_to(metric, segments)
             if fitted.given(segments) is not None:
                 raise ConfigError(f"metric {name} reads scores from a file: it scores no text that could be tried.")
@@ -187,7 +187,7 @@ def _trials(part: Component, name: str, data_dir: Path) -> Iterator[tuple[str, l
 
 
 def _trial(promise: Callable[..., str], *arguments: Any) -> Trial:
-    """The promise, in the words of its docstring, of these arguments."""
+    """Bind a test to its arguments; its docstring is its title."""
     return Trial(str(inspect.getdoc(promise)), partial(promise, *arguments))
 
 

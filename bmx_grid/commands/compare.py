@@ -1,16 +1,16 @@
-"""Which metric correlates best with human judgements: correlations with
-intervals, and tests of every pair.
+"""Compare metrics by their correlation with human scores: correlations with
+intervals, and a test of every pair.
 
-The table (TSV, CSV, JSON Lines, Parquet) has one row per segment and system: a
-column per metric, higher is better, one of human scores, and where there are
-any, columns for id, system, source, reference, document and language pair:
-segments that share an id, source, reference or document are drawn and swapped
-together. Usual names (DA, seg_id, sys, lp, src, ref, ...) are recognised.
+The table (TSV, CSV, JSON Lines, Parquet) has one row per segment and system,
+one column per metric (higher is better) and one of human scores. Optional
+columns: id, system, source, reference, document, language pair. Segments that
+share an id, source, reference or document are resampled together. Common names
+(DA, seg_id, sys, lp, src, ref, ...) are recognised.
 
-A verdict says whether the better of two metrics adds anything to the score of
-the other one and the numbers of words: those of the hypothesis and its
-reference (or source), or the columns of --lengths. Without either no metric is
-said to help.
+The verdict on two metrics is whether the better one adds information to the
+score of the other one and to the numbers of words. These come from the
+hypothesis and its reference (or source), or from the columns of --lengths. If
+both are missing, no verdict is "helps".
 
 exit status: 0 done; 2 a mistake in the command or its table.
 
@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _printed(parsed: Namespace) -> str:
-    """What is to be printed. Raises BmxError for every mistake that the user can fix."""
+    """Compare the metrics and format the result. Raises BmxError for every mistake that the user can fix."""
     if parsed.skip_rows < 0:
         raise ConfigError(f"--skip-rows={parsed.skip_rows}: give a whole number, 0 or more.")
     reading = Reading(parsed.encoding, parsed.skip_rows, "--{}=")

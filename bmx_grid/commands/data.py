@@ -113,7 +113,10 @@ def _run(parsed: Namespace) -> int:
 
 
 def _option_values(keys: OptionKeys, columns: Mapping[str, Any]) -> OptionValues:
-    """What is set in a data set's option; columns: by role. Raises ConfigError for what is no value."""
+    """Read the settings of a data set's option.
+
+    columns: from role to column name. Raises ConfigError for a setting without a value.
+    """
     values: OptionValues = {}
     for key, text in keys.items():
         if key != "language_pair":
@@ -157,7 +160,7 @@ def _set_dotted(node: OptionValues, key: str, value: Any) -> None:
 
 
 def _test_set(name: str) -> dict[str, str]:
-    """The keys of a folder that is a test set of mt-metrics-eval. Raises ConfigError that names what else it holds."""
+    """Read the keys of a folder in the layout of mt-metrics-eval. Raises ConfigError that names other contents."""
     folder = expanded(name).resolve()
     if (folder / "sources").is_dir():
         return {"folder": str(folder.parent), "test_set": folder.name}
@@ -185,7 +188,7 @@ def _test_set(name: str) -> dict[str, str]:
 
 
 def _has_files(reader: DatasetReader, data_dir: Path, folder: Path) -> bool:
-    """Whether any file that the data set reads from `data_dir` is there, inside `folder`."""
+    """Whether the data set has at least one of its files inside `folder` of `data_dir`."""
     for pair in reader.language_pairs:
         for needed in reader.needs(pair):
             file = data_dir / needed
@@ -195,7 +198,7 @@ def _has_files(reader: DatasetReader, data_dir: Path, folder: Path) -> bool:
 
 
 def _list(readers: Sequence[DatasetReader], data_dir: Path) -> int:
-    """Say whether the files of each data set are there; 1 where one is missing or differs."""
+    """Print whether the files of each data set are present. Returns exit status 1 if one is missing or differs."""
     print(f"data_dir: {data_dir}\n")
     wrong = 0
     for reader in readers:

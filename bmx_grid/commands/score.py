@@ -1,4 +1,4 @@
-"""Score translations with a metric: alone, boosted by a recipe, or by
+"""Score translations with a metric: unboosted, boosted by a recipe, or boosted by
 s1 = w * s0 + (1 - w) * M_p.
 
 A file holds one segment per line, in UTF-8, ended by LF or CR LF. The file
@@ -7,13 +7,13 @@ A file holds one segment per line, in UTF-8, ended by LF or CR LF. The file
 Scores of BLEU, chrF and TER are printed on sacreBLEU's scale, 0 to 100; in
 sweeps, tables and Python they are divided by 100, as in the paper.
 
-Scores are those of the metric alone, unless a boost is named: a recipe (chosen
-by a sweep, or embedded), or -p and -w.
+The default is the unboosted metric. A boost is a recipe (fitted by a sweep, or
+embedded), or -p and -w.
 
 settings (--set, repeatable):
   metric.KEY=VALUE, explainer.KEY=VALUE   any key of the option's YAML file;
                             of one of several metrics metric.NAME.KEY=VALUE
-  seed=0                    every random draw comes from it
+  seed=0                    of all random draws
   max_texts=100000          the most texts for one segment
   side=both | hypothesis    with -p and -w: whose words are aggregated
   aggregation=power_mean    with -p and -w: or another option of that group
@@ -80,7 +80,7 @@ ComponentSettings = Mapping[str, Any]  # of --set
 # Of one unpacked file: a few kilobytes of gzip may hold more than the memory.
 MAX_BYTES = 200_000_000
 NOT_TEXT = (b"PK\x03\x04", b"PAR1")  # how workbooks and Parquet files begin
-# What the first line of a table holds, by the end of its name.
+# The unit of the first line of a table, by the end of its name.
 SIGNS_OF_TABLES = {".csv": ",;", ".tsv": "\t", ".jsonl": "{"}
 
 
@@ -135,14 +135,14 @@ def _scoring_options(group: str) -> list[str]:
 
 
 def _run(parsed: Namespace) -> str:
-    """What is to be printed; notes and progress go to standard error at once.
+    """Score the texts and format the result; notes and progress go to standard error at once.
 
     Raises BmxError for every mistake that the user can fix.
     """
     if parsed.recipe == LIST:
         return sentences(recipes_in_words().splitlines())
     names = list(dict.fromkeys(parsed.metric))
-    # from here on the name of one metric
+    # one metric per call from this line on
     parsed.metric = names[0] if names else None
     _check(parsed)
     settings: dict[str, Any] = {}
@@ -160,7 +160,7 @@ def _run(parsed: Namespace) -> str:
 
 
 def _of_several(parsed: Namespace, names: Sequence[str], settings: ComponentSettings) -> str:
-    """What is to be printed of several metrics: a block for each, in JSON an object by name."""
+    """Score with several metrics: one block each, or one JSON object by name."""
     if parsed.recipe is not None or parsed.format == WMT26:
         with_one = "--recipe" if parsed.recipe is not None else "--format wmt26"
         raise ConfigError(f"{with_one} is for one metric, and --metric names {', '.join(names)}; name one.")
@@ -210,7 +210,7 @@ def _scorer_of_texts(parsed: Namespace, settings: ComponentSettings, texts: Mapp
 
 
 def _scored(parsed: Namespace, scorer: Scorer, texts_of_files: Mapping[Role, list[Any]], seed: int) -> ScoredValues:
-    """What is to be printed of a metric. seed: of the resamples of segments."""
+    """Score with one metric, for every form of output. seed: of the resamples of segments."""
     texts = dict(texts_of_files)
     if len(texts["reference"]) > 1:
         texts["reference"] = [_reference_sets(texts["reference"])]
@@ -219,7 +219,7 @@ def _scored(parsed: Namespace, scorer: Scorer, texts_of_files: Mapping[Role, lis
     for name, hypotheses in zip(names, texts["hypothesis"], strict=True):
         lists = {PLURAL[role]: texts[role][0] for role in scorer.reads if role != "hypothesis"}
         lists_by_system[name] = {"hypotheses": hypotheses, **lists}
-    # What is not shown is not explained.
+    # Hidden attributions are not computed.
     shown = scorer if parsed.words else scorer.unexplained
     thresholds = None
     if parsed.thresholds is not None:
@@ -346,7 +346,7 @@ def _metric(parsed: Namespace, scorer: Scorer) -> str:
 
 
 def _texts(parsed: Namespace) -> dict[Role, list[Any]]:
-    """role -> the lines of each of its files. Raises DataError where they are unreadable, empty or uneven."""
+    """Read the lines of every file, by role. Raises DataError if a file is unreadable, empty, or of another length."""
     files = {role: getattr(parsed, role) for role in ROLES}
     names = list(itertools.chain.from_iterable(files.values()))
     if names.count("-") > 1:
