@@ -78,7 +78,7 @@ CONCLUDED = {
     ),
     HURTS: ("{boost} hurts {metric} ({gain}).", "hurt"),
 }
-# What people's scores and attributions may both depend on, where the data name it.
+# What people's scores and attributions may both depend on, if the data name it.
 SHARED_LEVELS = ("system", "document", "rater", "domain")
 
 
@@ -87,7 +87,7 @@ def compute(given: Given) -> dict[str, Any]:
 
     conclusion: what helps and what hurts, in a sentence or two. verdicts: see `shown_verdicts`. answers: without
     verdicts the mean gains at the fixed points, a line per explainer.
-    legend: the verdicts that occur, a line each; next_steps: what to do, in a sentence, "" where it would rest on a
+    legend: the verdicts that occur, a line each; next_steps: what to do, in a sentence, "" if it would rest on a
     constructed data set; not_judged: the boosts that cannot be made or whose gain is undefined, a sentence per reason;
     unnamed: the SHARED_LEVELS that the judged data do not name, in a sentence or two; families: over how many
     comparisons verdicts are corrected.
@@ -97,7 +97,7 @@ def compute(given: Given) -> dict[str, Any]:
     declared = verdicts[question == DECLARED]
     published = verdicts[question == PUBLISHED]
     judged = verdicts[question.isin((DECLARED, PUBLISHED))]
-    # A mean over all data sets rests on the constructed ones as well: nobody should act on it.
+    # A mean over all data sets rests on the constructed ones, too: nobody should act on it.
     no_evidence = {*given.constructed, ALL} if given.constructed else set()
     without_gain = verdicts[(question == NOT_JUDGED) | (question.isin((DECLARED, PUBLISHED)) & verdicts["gain"].isna())]
     return {

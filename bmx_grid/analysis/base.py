@@ -6,10 +6,10 @@ A question is a module (or any object) with two functions:
                                      with such fields; `given` (`Given`) holds the results table, how it is analysed,
                                      the other tables of the sweep, given.frame(name, class), and the answers to other
                                      functions: given.ask(f). The index of a frame are keys inside
-    tables(result) -> [Table]        what people read of it; no tables where there is nothing to show
+    tables(result) -> [Table]        what people read of it; no tables if there is nothing to show
 
-Everything else is made from these: the keys are those of analysis.json, the tables are written as text, Markdown,
-LaTeX and CSV, shown on the page and in the terminal, and are DataFrames by `Table.frame()`.
+Everything else is made from these: the keys are those of analysis.json, the tables are written as text, Markdown, LaTeX
+and CSV, shown on the page and in the terminal, and are DataFrames by `Table.frame()`.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class GridTable:
 
     @cached_property
     def baseline(self) -> Floats:
-        """float64[S] correlation of the metric alone, from the first defined row with w = 1; NaN without one."""
+        """float64[S] correlation of the baseline, from the first defined row with w = 1; NaN without one."""
         alone = self.correlation[:, :, self.w == 1][:, :, 0]
         # Rows with w = 1 are one number at every p; some tables leave it undefined at a few.
         first = np.argmax(~np.isnan(alone), axis=1)
@@ -97,7 +97,7 @@ class GridTable:
 
     @cached_property
     def boosted(self) -> Flags:
-        """bool[W] which weights are not the metric alone."""
+        """bool[W] which weights are not the baseline."""
         return np.asarray(self.w != 1)
 
     @cached_property
@@ -142,10 +142,10 @@ NO_SETTINGS = GridTable((), np.zeros(1), np.ones(1), np.empty((0, 1, 1)), "both"
 class Given:
     """Tables of a sweep, its grids among them, and how they are analysed.
 
-    frames: the other tables, by name, all that questions about metrics alone read: files, Arrow tables or frames.
-    Empty for a results table alone: a question that reads one says why it has nothing to say without it. `frame` has
-    one with the columns of its class.
-    table: the grids of all settings; none of metrics alone.
+    frames: the other tables, by name, all that questions about metrics without an explainer read: files, Arrow tables
+    or frames. Empty for a results table alone: a question that reads one says why it has nothing to say without it.
+    `frame` has one with the columns of its class.
+    table: the grids of all settings; none of metrics without an explainer.
     select_from: the table whose medians are evaluated; None for the analysed table itself.
     fixed: (p, w) by explainer; they take precedence over medians.
     seed: of the bootstrap of clusters, data set x language pair, behind intervals across settings.
@@ -164,7 +164,7 @@ class Given:
             object.__setattr__(self, "frames", Tables(self.frames))
 
     def frame(self, table: str, row: type) -> pd.DataFrame:
-        """A table with the columns of the class that wrote it; without rows if it is not there. Raises DataError."""
+        """A table with the columns of the class that wrote it; without rows if it is missing. Raises DataError."""
         assert isinstance(self.frames, Tables)
         return self.frames.checked(table, row)
 
@@ -182,13 +182,13 @@ class Given:
 
     @cached_property
     def correlation(self) -> str | None:
-        """The correlation that all settings share. None where they differ or it is not known."""
-        # Of metrics alone nothing may rest on a correlation: its name is empty.
+        """The correlation that all settings share. None if they differ or it is not known."""
+        # Of metrics without an explainer nothing may rest on a correlation: its name is empty.
         return _only(set(self.settings["correlation"])) or None
 
     @cached_property
     def aggregation(self) -> str | None:
-        """The aggregation that all settings share. None where they differ or it is not known."""
+        """The aggregation that all settings share. None if they differ or it is not known."""
         return _only(set(self.settings["aggregation"])) or None
 
     @cached_property
@@ -271,8 +271,8 @@ class Column:
 class Table:
     """stem: its file name without suffix; title: what it shows; header: one name per column, all different.
 
-    groups: rows, each of as many cells as the header; a line is drawn between groups. notes: sentences below it.
-    names: how many columns from the left are names, not numbers. brief: shown in the terminal as well.
+    groups: rows, each of as many cells as the header; a line is drawn between groups. notes: sentences below it. names:
+    how many columns from the left are names, not numbers. brief: shown in the terminal, too.
     data: too long to read; written as CSV only. droppable: headers of columns that a narrow terminal may lack, in the
     order in which they go.
     """

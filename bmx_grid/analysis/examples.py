@@ -117,7 +117,7 @@ def movers(result: SettingResult) -> list[Example]:
     words = {role: finished.words_of(role) for role in stored.by_role}
     examples = []
     for kind, row in rows.items():
-        # Where no rank gets nearer there is no best move, and no worst one where none gets farther.
+        # If no rank gets nearer there is no best move, and no worst one if none gets farther.
         if (kind == BEST_MOVE and approach[row] <= 0) or (kind == WORST_MOVE and approach[row] >= 0):
             continue
         ranked_scores = {}

@@ -142,7 +142,7 @@ def transfer(given: Given) -> pd.DataFrame:
     """By factor, of which it has several names, and explainer what points of the others gain.
 
     A summary of the gains in transfer, and of those of the same settings in-sample. optimism: in-sample mean gain minus
-    mean gain in transfer: what judging where one selected hides.
+    mean gain in transfer: the optimism of judging in-sample.
     """
     import pandas as pd
 

@@ -54,7 +54,7 @@ class FigureOptions:
 
 
 def figure_options(value: Any) -> FigureOptions:
-    """The options in a configuration; figures=all stands for figures.which=all. Raises ConfigError."""
+    """The options in a configuration; figures=all represents figures.which=all. Raises ConfigError."""
     node = value if isinstance(value, Mapping) else {"which": value}
     options: FigureOptions = convert(node, FigureOptions, "figures")
     return options
@@ -62,7 +62,7 @@ def figure_options(value: Any) -> FigureOptions:
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """The grids of a sweep, none where it has no grid, its other tables, and how they are analysed."""
+    """The grids of a sweep, none if it has no grid, its other tables, and how they are analysed."""
 
     table: GridTable
     frames: Mapping[str, pd.DataFrame]
@@ -134,11 +134,11 @@ def load_results(path: Path) -> Results:
     table = NO_SETTINGS
     frames = Tables({})
     if is_folder(path) and not _has_grid(path):
-        # The tables of metrics alone, or of boosts without a grid.
+        # The tables of metrics without an explainer, or of boosts without a grid.
         table = replace(NO_SETTINGS, origin=str(path))
         frames = tables_beside(table)
     if not frames:
-        # Says what is missing where there is no sweep.
+        # Says what is missing if there is no sweep.
         table = load_table(path)
         frames = tables_beside(table)
     return Results(table, frames, _options_beside(path, frames))

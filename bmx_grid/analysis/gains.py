@@ -88,7 +88,7 @@ def _tested(given: Given) -> pd.DataFrame:
     names |= dict(zip(("low", "high", "p_value", "p_holm"), TESTED, strict=True))
     points = given.ask(declared_points).rename(columns=names)
     points = points[points["fixed_w"].notna()]
-    # The metric alone is the same point whatever its p.
+    # The baseline is the same point whatever its p.
     place = [*FACTORS, "fixed_w", "fixed_p"]
     points = points.assign(fixed_p=points["fixed_p"].mask(points["fixed_w"] == 1)).drop_duplicates(place)
     return points[[*place, "fixed_tested", "fixed_gain_tested", *TESTED, "survives"]]

@@ -45,7 +45,7 @@ def compute(given: Given) -> dict[str, Any]:
     and of all, point and summary at these. n_correlations: those with w other than 1, n_undefined of them
     NaN. single_gains: how many gains at one point per explainer were tested, and how many survive Holm's correction;
     tested_gains: these, with their spread over other draws of the explainer if there are several. in_sample: which of
-    them were chosen where they are judged, in a sentence.
+    them were chosen in-sample, in a sentence.
     """
     table = given.table
     tested = given.ask(declared)

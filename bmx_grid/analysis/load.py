@@ -36,9 +36,9 @@ NOT_CONSTANT = 1e-6  # rows with w = 1 may differ by rounding only
 
 
 def tables_beside(table: GridTable) -> Tables:
-    """The tables of the sweep in the folder of its results table; none where they are of another table.
+    """The tables of the sweep in the folder of its results table; none if they are of another table.
 
-    A warning says when those of another version are not read. Raises DataError where the table of settings is damaged.
+    A warning says when those of another version are not read. Raises DataError if the table of settings is damaged.
     """
     path = Path(table.origin)
     folder = path if path.is_dir() else path.parent
@@ -64,7 +64,7 @@ def tables_beside(table: GridTable) -> Tables:
 
 
 def _is_of(table: GridTable, tables: Tables) -> bool:
-    """Whether the tables of a sweep know every setting of the table, with the same correlation of the metric alone."""
+    """Whether the tables of a sweep know every setting of the table, with the same correlation of the baseline."""
     settings = tables.checked("settings", SettingsRow)[[*FACTORS, "baseline"]]
     beside = table.names.merge(settings, on=list(FACTORS), how="left")["baseline"].to_numpy()
     # A comparison with NaN is false: a setting that the tables lack makes them those of another table.
@@ -112,7 +112,7 @@ def load_table(path: Path) -> GridTable:
 def of_results(results: Iterable[SettingResult], origin: str) -> GridTable:
     """The grids of finished settings of one sweep, as they were computed: arrays, that need not be made of rows.
 
-    Raises DataError where none can be analysed.
+    Raises DataError if none can be analysed.
     """
     finished = in_order(results)
     spec = finished[0].spec
@@ -137,9 +137,9 @@ def from_arrow(table: pa.Table, origin: str = "the table") -> GridTable:
     """The grids of a table of the columns dataset, language_pair, metric, explainer, side, w, p, correlation.
 
     Columns and rows are in any order; further columns are not read.
-    Settings without one defined correlation of the metric alone are left out, and recorded.
+    Settings without one defined correlation of the baseline are left out, and recorded.
     Raises DataError for missing columns, names that are empty or cannot be part of file names, impossible numbers,
-    several sides, points that are missing or given twice, and where nothing is left.
+    several sides, points that are missing or given twice, and if nothing is left.
     """
     import pandas as pd
 
@@ -310,7 +310,7 @@ def _checked(table: GridTable) -> GridTable:
         reason = "the correlation at w = 1, the metric alone, is undefined or differs over p"
         examples = "; ".join(labels[:3])
         records.append(f"{settings}: {reason} (e.g. {examples})")
-    # Every gain is relative to the metric alone: without it a setting has none.
+    # Every gain is relative to the baseline: without it a setting has none.
     table = table.take(constant)
     if not len(table):
         way_out = "Run the sweep on more segments."

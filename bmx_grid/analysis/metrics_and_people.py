@@ -38,7 +38,7 @@ COLUMN_OF_STATISTIC = {
     ("system", "none", "pairwise_accuracy"): "accuracy",
     ("system", "none", "spa"): "SPA",
 }
-BRIEF_COLUMNS = ("segment r", "PDP", "system r")  # in the terminal, where there is no room for all
+BRIEF_COLUMNS = ("segment r", "PDP", "system r")  # in the terminal, if there is no room for all
 OF_CORRELATIONS = (
     "Human score: the primary one; r: Pearson; PDP: Pearson's r of the differences between outputs for one source "
     "(DiIanni and Deutsch 2025). In brackets: 95 % intervals by a bootstrap of clusters of segments, at system level "
@@ -81,8 +81,8 @@ def compute(given: Given) -> dict[str, Any]:
     correlations: of each metric alone with the primary human score, a row per data set, language pair and metric.
     systems: ranks of the systems by each metric and by the primary human score; ceilings: what any metric can reach.
     placebos: each metric and boost against each placebo; beaten: the difference is above 0 after the correction.
-    unbeaten: a sentence on those that beat none or not all. thresholds: of the metrics alone. None where a sweep has no
-    such table.
+    unbeaten: a sentence on those that beat none or not all. thresholds: of the metrics without an explainer. None if a
+    sweep has no such table.
     """
     frames = given.frames
     return {
@@ -120,7 +120,7 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
 
 
 def _primary(rows: pd.DataFrame, human: str, *level: str) -> pd.DataFrame:
-    """The rows on the metric alone and the first human score of each language pair and level."""
+    """The rows on the baseline and the first human score of each language pair and level."""
     alone = rows[rows["point"] == BASE]
     # Of several judgements the first is the primary one of its level.
     primary = alone.groupby([*PAIR, *level])[human].transform("first")
@@ -135,9 +135,9 @@ def _correlations(given: Given) -> pd.DataFrame:
     rows = _primary(given.frame("correlations", CorrelationRow), "human", "level")
     statistics = rows[["level", "grouping", "statistic"]].itertuples(index=False, name=None)
     rows = rows.assign(column=[COLUMN_OF_STATISTIC.get(names, "") for names in statistics])
-    # A metric alone is the same with every explainer: its first row counts.
+    # A metric without an explainer is the same with every explainer: its first row counts.
     metrics = widened(rows[rows["column"] != ""], [*OF_METRIC], "column")
-    # Rank 0 stands for none.
+    # Rank 0 represents none.
     ranking = given.frame("ranking", Rank)
     ranking = ranking[ranking["rank"] > 0].drop_duplicates([*OF_METRIC, "level"])
     for name, level in RANKS.items():
@@ -197,11 +197,11 @@ def _table_of_systems(pair: tuple[str, ...], systems: pd.DataFrame) -> Table:
 
 
 def _ranges(systems: pd.DataFrame, rank: str) -> list[str]:
-    """Ranks with their ranges, as "1-6"; alone where nothing could be drawn."""
+    """Ranks with their ranges, as "1-6"; alone if nothing could be drawn."""
     ranges = []
     for place, low, high in systems[[rank, f"{rank}_low", f"{rank}_high"]].itertuples(index=False):
         text = f"{low}-{high}" if high else str(place)
-        # Rank 0 stands for none.
+        # Rank 0 represents none.
         ranges.append(text if place else UNDEFINED)
     return ranges
 
@@ -248,7 +248,7 @@ def _table_of_placebos(tests: pd.DataFrame, sentences: Sequence[str]) -> Table:
 
 
 def _thresholds(thresholds: pd.DataFrame) -> pd.DataFrame:
-    """Those of the metrics alone."""
+    """Those of the metrics without an explainer."""
     # Rows of one metric repeat with each explainer that a sweep explains it with.
     once = [*OF_METRIC, "human_name", "probability"]
     return thresholds[thresholds["point"] == BASE].drop_duplicates(once, ignore_index=True)

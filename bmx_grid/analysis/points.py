@@ -1,7 +1,7 @@
 """The (p, w) of settings and explainers: the best of each setting, their medians, and those each is evaluated at.
 
 The best point is the first of equal ones, the median is the ordinary one of p and of w separately (paper 4.2), so that
-it need not be a grid point. Where a point was chosen says how numbers at it may be described.
+it need not be a grid point. If a point was chosen says how numbers at it may be described.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ def best_points(table: GridTable) -> pd.DataFrame:
 
     Of equal points the first, as in the paper (`first_within_rounding`), w = 1 allowed: a setting that nothing improves
     gets the lowest p of the grid and the w of the first tied point there.
-    baseline: correlation of the metric alone; best, best_w, best_p, gain: correlation of the best point, where it is
-    (NaN without one), gain above the baseline. ties_baseline: no point with w other than 1 beats the baseline; False
-    if that is undefined. plateau: points of `plateau_within_no_change`.
+    baseline: correlation of the baseline; best, best_w, best_p, gain: correlation of the best point, if it is (NaN
+    without one), gain above the baseline. ties_baseline: no point with w other than 1 beats the baseline; False if that
+    is undefined. plateau: points of `plateau_within_no_change`.
     """
-    # Of points with w other than 1: the first best point below may be the metric alone.
+    # Of points with w other than 1: the first best point below may be the baseline.
     highest, plateau = plateau_within_no_change(table.correlation, table.w)
     highest_gain = np.where(np.isfinite(highest), highest - table.baseline, np.nan)
     # The place in the flat grid, whose rows are powers; -1 if all is undefined.
@@ -78,9 +78,9 @@ def best_of_all(given: Given) -> pd.DataFrame:
 
 
 def medians(best: pd.DataFrame, *, strict: bool = False) -> pd.DataFrame:
-    """By explainer w and p, the medians of its n best points; the metric alone without one. Controls take no part.
+    """By explainer w and p, the medians of its n best points; the baseline without one. Controls take no part.
 
-    strict: of those points only that are better than the metric alone.
+    strict: of those points only that are better than the baseline.
     """
     real = best[~best["control"]]
     known = real[np.isfinite(real["best_w"])]
@@ -101,8 +101,8 @@ def _rounded(median: float) -> float:
 def chosen_points(given: Given) -> pd.DataFrame:
     """By explainer the point its settings are evaluated at: of the options, else the medians of the selected table.
 
-    w, p: asked for, NaN without a point; used_w, used_p: the grid point (`measures.grid.nearest_point`), p NaN for the
-    metric alone, both NaN outside the grid; origin: where the point comes from and how numbers at it may be described.
+    w, p: requested, NaN without a point; used_w, used_p: the grid point (`measures.grid.nearest_point`), p NaN for the
+    baseline, both NaN outside the grid; origin: the source of the point, and the wording that numbers at it allow.
     Controls have none.
     """
     import pandas as pd
@@ -110,7 +110,7 @@ def chosen_points(given: Given) -> pd.DataFrame:
     real = given.real
     other = given.select_from
     datasets = real.factor_levels("dataset")
-    # Where a point was chosen decides what its numbers may be called.
+    # If a point was chosen decides what its numbers may be called.
     if other is None:
         known = medians(given.ask(best_of_all))
         source = "median of the best points of this table"
@@ -209,7 +209,7 @@ def declared_points(given: Given) -> pd.DataFrame:
 
 
 def _tests_of_gains(given: Given, points: pd.DataFrame) -> pd.DataFrame:
-    """The tests of these gains over the metric alone, all by one test: the key POINT, and OF_TESTS.
+    """The tests of these gains over the baseline, all by one test: the key POINT, and OF_TESTS.
 
     low, high: the 95 % interval of the gain, by a bootstrap of clusters of segments; p_value, p_holm: of the test
     `test`, alone and corrected within `family`; n, clusters: segments and clusters behind it.
@@ -249,7 +249,7 @@ def declared(given: Given) -> pd.DataFrame:
 def in_sample_on(given: Given, explainer: str, datasets: Sequence[str]) -> list[str]:
     """On which of some data sets the published point of an explainer was chosen: those of its paper.
 
-    None where the sweep's point is another one than the paper's.
+    None if the sweep's point is another one than the paper's.
     """
     papers = PUBLISHED_POINTS.get(explainer)
     if papers is None:
@@ -264,7 +264,7 @@ def in_sample_on(given: Given, explainer: str, datasets: Sequence[str]) -> list[
 
 
 def in_sample_in_words(given: Given) -> str:
-    """Which gains at published points are in-sample, in a sentence; "" where none is."""
+    """Which gains at published points are in-sample, in a sentence; "" if none is."""
     rows = published_points(given)
     datasets = sorted(set(rows["dataset"]))
     explainers = sorted(set(rows["explainer"]))
@@ -277,7 +277,7 @@ def in_sample_in_words(given: Given) -> str:
 
 
 def points_in_words(points: pd.DataFrame) -> str:
-    """The chosen points of explainers, asked for and used, and where they come from: one sentence per origin."""
+    """Describe the chosen points, requested and used, in one sentence per origin."""
     by_origin: dict[str, list[str]] = {}
     for point in each_row(points):
         shown = point_in_words(point.w, point.p)
@@ -307,7 +307,7 @@ def gains_at(table: GridTable, point: Point) -> Floats:
     if place is None:
         return np.full(len(table), np.nan)
     row, column = place
-    # The metric alone gains nothing by definition; rows with w = 1 may differ over p by rounding.
+    # The baseline gains nothing by definition; rows with w = 1 may differ over p by rounding.
     if table.w[column] == 1:
         return np.where(np.isnan(table.baseline), np.nan, 0.0)
     return np.asarray(table.gains[:, row, column], dtype=np.float64)
@@ -319,14 +319,14 @@ def correlations_at(table: GridTable, point: Point) -> Floats:
     if place is None:
         return np.full(len(table), np.nan)
     row, column = place
-    # The metric alone may be undefined at some p only.
+    # The baseline may be undefined at some p only.
     if table.w[column] == 1:
         return table.baseline
     return np.asarray(table.correlation[:, row, column], dtype=np.float64)
 
 
 def check_selection(table: GridTable, other: GridTable) -> None:
-    """Refuse to judge points where they were chosen. Raises ConfigError naming the settings that both tables have."""
+    """Raise ConfigError that names the settings of both tables: points are judged on other settings only."""
     shared = sorted(set(table.real.settings) & set(other.settings))
     if shared:
         labels = named([setting.label for setting in shared], separator="; ")

@@ -178,7 +178,7 @@ def signature(given: Given) -> str:
     """table:FILE|sha256:…|settings:430|p:-30:29.9:600|w:0,…,1|side:both|points:lime(w0.4,p-1.4),…
 
     sha256: of the names and correlations as they were read, so that two files of the same name differ.
-    points: the grid points that fixed numbers are read at; w1 alone is the metric alone.
+    points: the grid points that fixed numbers are read at; w1 alone is the baseline.
     """
     table = given.table
     used = []
@@ -248,7 +248,7 @@ def plain(analysis: Analysis) -> Plain:
     owner: dict[str, str] = {}
     for question in analysis.questions:
         if question is OF_GRIDS[0]:
-            # Where the keys of guests stand.
+            # If the keys of guests stand.
             values = {**values, **WITHOUT_GUESTS, **values}
         for key, value in as_plain(analysis.ask(question.compute)).items():
             # Two questions may give the same number; one must not overwrite another.
@@ -336,7 +336,7 @@ def _plain(value: Any) -> Any:
 
 
 def _rows(frame: Any) -> Any:
-    """The rows of a frame, by the names of its index where it has names."""
+    """The rows of a frame, by the names of its index if it has names."""
     if frame.index.nlevels > 1:
         return {name: _rows(part.droplevel(0)) for name, part in frame.groupby(level=0, sort=False)}
     is_numbered = frame.index.dtype.kind in "iu"

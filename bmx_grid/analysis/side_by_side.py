@@ -67,10 +67,10 @@ def side_by_side(
     """Two or more finished sweeps compared, each pair of them: a row per setting and declared point that both have.
 
     folders: output folders; runs are named by them, shortened to what tells them apart. correlation: None for that of
-    the sweeps, Pearson's r where they have none.
-    Raises ConfigError for fewer than two folders or one given twice, and for sweeps of different correlations where
-    none is named; DataMissingError for a folder without scores.parquet, DataError where a segment has different human
-    scores, or no setting is in two runs.
+    the sweeps, Pearson's r if they have none.
+    Raises ConfigError for fewer than two folders or one given twice, and for sweeps of different correlations if none
+    is named; DataMissingError for a folder without scores.parquet, DataError if a segment has different human scores,
+    or no setting is in two runs.
     """
     import pandas as pd
 
@@ -106,7 +106,7 @@ def side_by_side(
 class ScoredSegments:
     """N segments of a setting, by id and system, with their clusters.
 
-    human: float64[N] scores of people; points: float64[N] scores by column, those of the metric alone first.
+    human: float64[N] scores of people; points: float64[N] scores by column, those of the baseline first.
     """
 
     segments: Sequence[tuple[str, ...]]
@@ -130,9 +130,9 @@ class ScoredSegments:
 class ComparedPoint:
     """A setting at a point of two runs, a and b, on the n_segments that both rated and scored.
 
-    r: correlations, of the kind `correlation`; gain: over the metric alone of the same run; difference: of the gains,
-    of the metric alone of the correlations, with its 95 % interval by a bootstrap of clusters. n_only: segments that
-    one run has alone.
+    r: correlations, of the kind `correlation`; gain: over the baseline of the same run; difference: of the gains, of
+    the baseline of the correlations, with its 95 % interval by a bootstrap of clusters. n_only: segments that one run
+    has alone.
     """
 
     dataset: str
@@ -157,7 +157,7 @@ class ComparedPoint:
 
 
 def _shared_correlation(folders: Mapping[str, Path]) -> Kind:
-    """The correlation of all sweeps, whose folders are given by name; Pearson's r where no sweep has one.
+    """The correlation of all sweeps, whose folders are given by name; Pearson's r if no sweep has one.
 
     Raises ConfigError for different ones.
     """
@@ -165,7 +165,7 @@ def _shared_correlation(folders: Mapping[str, Path]) -> Kind:
     for name, folder in folders.items():
         tables = Tables(table_files(folder))
         for kind in tables.checked("settings", SettingsRow)["correlation"].unique():
-            # Metrics alone may have none.
+            # Metrics without an explainer may have none.
             if kind:
                 run_of_kind.setdefault(kind, name)
     if len(run_of_kind) > 1:
@@ -211,7 +211,7 @@ def _compared(
     resamples: int,
     seed: int,
 ) -> Iterator[ComparedPoint]:
-    """The metric alone, and each point that both runs have, on the segments of both; nothing without any."""
+    """The baseline, and each point that both runs have, on the segments of both; nothing without any."""
     run_a, run_b = runs
     shared = sorted(set(run_a.segments) & set(run_b.segments))
     if not shared:
@@ -279,7 +279,7 @@ def _difference(
 ) -> tuple[Floats, float, float, int]:
     """float64[K] correlations of the columns, the interval of the difference, and the number of clusters.
 
-    values: float64[n, K], the metric alone in a and in b; with K = 4 then a point in a and in b, whose gains differ.
+    values: float64[n, K], the baseline in a and in b; with K = 4 then a point in a and in b, whose gains differ.
     """
     n_columns = values.shape[1]
     n_clusters = number_of(cluster)

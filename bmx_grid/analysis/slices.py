@@ -32,7 +32,7 @@ NOTES = (
 
 
 def compute(given: Given) -> dict[str, Any]:
-    """slices: the metric alone once, and every point of each setting, on each slice; empty without slices."""
+    """slices: the baseline once, and every point of each setting, on each slice; empty without slices."""
     rows = given.frame("slices", SliceRow)
     is_base = rows["verdict"] == "baseline"
     repeated = is_base & rows.assign(base=is_base).duplicated([*OF_METRIC, "by", "slice", "base"])
@@ -45,7 +45,7 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
     for column, rows in each_group(slices, "by"):
         columns: tuple[Any, ...] = (*OF_METRIC, "slice", R, SEGMENTS)
         names = 4
-        # Of metrics alone there are no gains.
+        # Of metrics without an explainer there are no gains.
         if rows["gain"].notna().any():
             columns = (*FACTORS, "slice", "point", R, *GAIN, SEGMENTS)
             names = 6

@@ -116,7 +116,7 @@ def has_several_golds(verdicts: pd.DataFrame) -> bool:
 
 
 def places_of(verdicts: pd.DataFrame, among: pd.DataFrame) -> list[str]:
-    """The language pair of each verdict, with its data set where there are several among all of `among`."""
+    """The language pair of each verdict, with its data set if there are several among all of `among`."""
     has_several = among["dataset"].nunique() > 1
     places = []
     for row in each_row(verdicts):
@@ -148,7 +148,7 @@ def _step(rows: pd.DataFrame) -> str:
     """The next step with one metric."""
     first = first_row(rows)
     averages = rows[_average_is_better(rows)]
-    # Only where an average is better wherever there is one.
+    # Only if an average is better wherever there is one.
     if len(averages) and len(averages) == np.isfinite(rows["combined_gain"]).sum():
         # The least of what averages gain: advice must not promise more than every place bears out.
         least = first_row(averages.nsmallest(1, "combined_gain"))
@@ -176,14 +176,14 @@ def _step(rows: pd.DataFrame) -> str:
 
 def _average_is_better(rows: pd.DataFrame) -> pd.Series[bool]:
     """Whether averaging metrics gains more than the boost, with a partial correlation."""
-    # A gain of the boost counts only where the whole rule found it.
+    # A gain of the boost counts only if the whole rule found it.
     gain = rows["gain"].where(rows["verdict"] == HELPS, 0.0)
     is_known = (rows["combined_gain_low"] > 0) & (rows["combined_partial_r_low"] > 0)
     return is_known & (rows["combined_gain"] > gain)
 
 
 def _more_data(rows: pd.DataFrame) -> str:
-    """How much more to rate so that a gain of PRECISE is significant; no more where that is there already."""
+    """How much more to rate so that a gain of PRECISE is significant; no more if that is there already."""
     known = rows[np.isfinite(rows["gain_low"])]
     if known.empty:
         return RATE_MORE

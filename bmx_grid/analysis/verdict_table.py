@@ -46,7 +46,7 @@ def verdict_table(given: Given) -> pd.DataFrame:
 
 
 def _data(judged: pd.DataFrame) -> list[str]:
-    """What each verdict is about: a language pair, or how many, with the data set where there are several."""
+    """What each verdict is about: a language pair, or how many, with the data set if there are several."""
     places = places_of(judged, judged)
     several = judged["dataset"].nunique() > 1
     data = []
@@ -71,7 +71,7 @@ def _points_of(row: Row, points: pd.DataFrame) -> pd.DataFrame:
 
 
 def _range_of_points(points: pd.DataFrame) -> str:
-    """The p and w of boosts: "p -0.3, w 0.6", of several "p -1.9 to 0.1, w 0.2"; "" where none boosts."""
+    """The p and w of boosts: "p -0.3, w 0.6", of several "p -1.9 to 0.1, w 0.2"; "" if none boosts."""
     boosting = points[points["w"] < 1]
     if boosting.empty:
         return ""

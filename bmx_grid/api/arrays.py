@@ -354,7 +354,7 @@ def _texts(attributions: Any, texts: Any, count: int) -> dict[str, list[str]]:
 
 
 def _sides(attributions: Any, count: int) -> list[Ragged]:
-    """The rows of the ground truth, empty ones where there are none, and those of the hypothesis."""
+    """The rows of the ground truth, empty ones if missing, and those of the hypothesis."""
     if _are_explanations(attributions):
         attributions = _explained_sides(attributions)
     sides = dict(attributions) if isinstance(attributions, Mapping) else {"hypothesis": attributions}
@@ -392,7 +392,7 @@ def _explained_sides(explanations: Sequence[Explanation]) -> dict[str, list[Floa
 
 
 def _vector(values: ArrayLike, argument: str, count: int | None = None) -> Floats:
-    """float64[n], NaN where an array is masked. Raises DataError, also for what would silently become other numbers."""
+    """float64[n], NaN if an array is masked. Raises DataError, also for what would silently become other numbers."""
     try:
         # A masked array stays one.
         array = np.asanyarray(values)

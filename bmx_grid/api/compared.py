@@ -215,12 +215,12 @@ class Compared:
 
     @property
     def _pair(self) -> list[Column]:
-        """The column of the language pair, where there are several."""
+        """The column of the language pair, if there are several."""
         several = self.correlations["language_pair"].nunique() > 1
         return [Column("language_pair", "pair")] if several else []
 
     def _titled(self, title: str) -> str:
-        """A title, with the language pair where there is one."""
+        """A title, with the language pair if there is one."""
         pair, *others = self.correlations["language_pair"].unique()
         if others or pair == NO_PAIR:
             return title

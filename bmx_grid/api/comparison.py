@@ -293,7 +293,7 @@ def _scores(table: TableFile, name: str, decimal: Decimal) -> Floats:
 
 
 def _check_repeated(table: TableFile, repeated: Mapping[int, int], scores: Mapping[str, Floats]) -> None:
-    """Raise DataError where a metric scores an output differently in the rows of its raters."""
+    """Raise DataError if a metric scores an output differently in the rows of its raters."""
     for name, values in scores.items():
         for row, first in repeated.items():
             if values[row] != values[first] and not np.isnan([values[row], values[first]]).all():
@@ -332,7 +332,7 @@ def _settings(
 
 
 def _bundles(labels: Sequence[NDArray[np.object_]]) -> list[list[str]]:
-    """The labels of clusters of each language pair, or of bundles of clusters where there are too many to be drawn."""
+    """The labels of clusters of each language pair, or of bundles of clusters if there are too many to be drawn."""
     cluster_codes = codes(np.concatenate(labels))
     bundle_codes = bundled(cluster_codes)
     if bundle_codes is cluster_codes:

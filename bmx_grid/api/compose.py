@@ -35,7 +35,7 @@ TEXTS = ("name", "data_dir", "cache_dir", "output_dir")  # keys whose values are
 FIGURES, WHICH_FIGURES = "figures", "figures.which"
 MISSING = "???"  # as OmegaConf writes a value that is still to be given
 MISSING_VALUE = re.compile(r"[Mm]issing (?:mandatory )?value: ([\w.]+)")
-# What OmegaConf says of a reference to a key that is not there.
+# What OmegaConf says of a reference to a key that is missing.
 ABSENT_KEY = re.compile(r"Interpolation key '(?P<key>(?P<group>\w+)\.(?P<name>[^.']+)[^']*)' not found")
 
 
@@ -231,7 +231,7 @@ def mistakes(overrides: Sequence[Override], folder: Folder) -> Iterator[None]:
     except MissingConfigException as error:
         group, _, name = str(error.missing_cfg_file).partition("/")
         if group not in groups():
-            # Hydra lists what there is, and then where it looked.
+            # Hydra lists the options, then the searched folders.
             said = " ".join(str(error).partition("Config search path:")[0].split())
             raise ConfigError(f"{_of_sweep(overrides, folder)}{said}") from error
         there_is_none = unknown(group, name, option_names(group, folder)) + way_to_option(group, name)
@@ -281,7 +281,7 @@ def _lines(override: Override) -> Iterator[str]:
         yield line
         return
     if key == POWERS and isinstance(override.value(), list):
-        # Hydra cannot put a list where a range was.
+        # Hydra cannot replace a range by a list.
         yield f"~{POWERS}"
     sign = "++"
     if key in WHOLE_GROUPS:

@@ -33,7 +33,7 @@ SLOW = f"its model was not loaded and {TIMED_TEXTS} texts scored within {SECONDS
 
 @dataclass(frozen=True)
 class Timed:
-    """Seconds per text of a metric; None, and why, where it was not timed."""
+    """Seconds per text of a metric; None, and why, if it was not timed."""
 
     seconds: float | None
     why: str = ""
@@ -44,7 +44,7 @@ Works = dict[str, Callable[[], Timed]]
 
 @dataclass(frozen=True)
 class Download:
-    """A model that scoring would fetch from the hub, and who needs it. gigabytes: None where the size is unknown."""
+    """A model that scoring would fetch from the hub, and who needs it. gigabytes: None if the size is unknown."""
 
     model: str
     users: tuple[str, ...]

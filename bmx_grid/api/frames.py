@@ -138,9 +138,9 @@ def frame_rows(table: TableFile, roles: Roles, language_pair: str | None, decima
 
 
 def add_missing_texts(table: TableFile, roles: Roles) -> tuple[TableFile, Roles]:
-    """The table and its roles with columns for the texts that segments need, in place of those that are not there.
+    """The table and its roles with columns for the texts that segments need, in place of those that are missing.
 
-    Scores need no texts: a hypothesis that is not there is the row's number and never read, and in place of a source or
+    Scores need no texts: a hypothesis that is missing is the row's number and never read, and in place of a source or
     reference is the id, so that segments of one id are one cluster.
     """
     texts = {}

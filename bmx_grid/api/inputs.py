@@ -124,7 +124,7 @@ class Function(Metric):
                 texts[name] = [item.text(role) for item in items]
         try:
             returned = self.function(**texts)
-        # What Python raises for a list where a text was expected.
+        # What Python raises for a list if a text was expected.
         except (TypeError, AttributeError) as error:
             raise component_error(error, self._breach(f"raises {exception_line(error)}")) from error
         wrong = _not_scores(returned, len(items))

@@ -420,7 +420,7 @@ class Run:
         return Words(setting.names, pd.DataFrame(rows, columns=columns))
 
     def _configuration(self) -> Mapping[str, Any]:
-        """That of the sweep where it ran in this process, else that in `place`, which may be a stranger's.
+        """That of the sweep if it ran in this process, else that in `place`, which may be a stranger's.
 
         Raises DataMissingError, naming the folder as it was given, and DataError.
         """

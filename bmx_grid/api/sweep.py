@@ -55,8 +55,8 @@ MOVED = (
 class Ended:
     """How a sweep ended. n_failed: settings (or whole parts) that failed; n_done: those that have results.
 
-    failed: why, where it is known: a sweep that is up to date does not ask again.
-    moved: where the results of another configuration were moved, as a sentence; "" if there were none.
+    failed: why, if it is known: a sweep that is up to date does not ask again.
+    moved: if the results of another configuration were moved, as a sentence; "" if there were none.
     """
 
     n_failed: int
@@ -81,7 +81,7 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
 def objective(folder: Path) -> float:
     """What a finished sweep reached: the largest gain of its verdicts on boosts that were chosen on other data.
 
-    Without verdicts the largest correlation of a metric; NaN where nothing is defined. Published points, controls, and
+    Without verdicts the largest correlation of a metric; NaN if nothing is defined. Published points, controls, and
     single language pairs of a verdict on several do not count.
     """
     frames = {}
@@ -126,7 +126,7 @@ def _dry_run(sweep: Sweep) -> Ended:
 
 
 def _nothing_to_run(plan: SweepPlan) -> Ended:
-    """Say why there is no setting; all that was asked for counts as failed."""
+    """Say why there is no setting; all that was requested counts as failed."""
 
     left_out = [replace(part, reason=f"left out: {part.reason}") for part in plan.left_out]
     failed = (*plan.failed, *left_out)
@@ -199,7 +199,7 @@ def _tracebacks(failed: Sequence[NotRun]) -> list[tuple[str, str]]:
 
 
 def _page_named(page: Path, *, shown: bool) -> str:
-    """The last line of what a sweep says, a line break first; nothing where there is no page."""
+    """The last line of what a sweep says, a line break first; nothing if there is no page."""
     return f"\nthe page: {page}" if shown else ""
 
 
@@ -276,7 +276,7 @@ def run_settings(sweep: Sweep) -> Ran:
 def write(sweep: Sweep, ran: Ran, folder: OutputFolder) -> tuple[str, list[Path]]:
     """Write tables, recipes, figures and page, and say the answer; what was said, and the files.
 
-    Raises StoreError where a file cannot be written.
+    Raises StoreError if a file cannot be written.
     """
     from bmx_grid.report.analysis_files import analyse_sweep
 
@@ -315,7 +315,7 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder) -> tuple[str, list[Path]
 
 
 def _tables(sweep: Sweep, ran: Ran) -> dict[str, pa.Table]:
-    """Every table of the sweep by its name; none where all settings failed."""
+    """Every table of the sweep by its name; none if all settings failed."""
     tables: dict[str, Any] = {}
     if ran.results:
         for evaluation in sweep.evaluations.values():
@@ -329,7 +329,7 @@ def _tables(sweep: Sweep, ran: Ran) -> dict[str, pa.Table]:
 def _write_results(sweep: Sweep, ran: Ran, tables: Mapping[str, pa.Table], folder: OutputFolder) -> list[Path]:
     """The files written: each table, that of settings as CSV, too, and a recipe for each boost that was chosen.
 
-    Warns of each boost that no recipe can be made of. tables: none where all settings failed.
+    Warns of each boost that no recipe can be made of. tables: none if all settings failed.
     """
 
     recipes, refused = recipes_of(ran.results, sweep.plan.settings, date=datetime.date.today().isoformat())

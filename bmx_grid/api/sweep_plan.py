@@ -143,7 +143,7 @@ def plan_sweep(config: Mapping[str, Any]) -> Sweep:
 
 
 def _warn_of_labels(plan: SweepPlan, evaluations: Mapping[str, Evaluation]) -> None:
-    """Warn of boosts by power means where an explanation of a file has labels, which are two values only."""
+    """Warn of boosts by power means if an explanation of a file has labels, which are two values only."""
     boosts: dict[str, Boost] = {}
     for evaluation in evaluations.values():
         if isinstance(evaluation, BoostEvaluation):
@@ -199,7 +199,7 @@ def _applicable(
     settings = plan.settings
     if not settings:
         return evaluations, []
-    n_metrics = len({setting.metric_name for setting in settings})  # an imported one may stand for many
+    n_metrics = len({setting.metric_name for setting in settings})  # an imported one may represent many
     n_explainers = len({setting.explainer_name for setting in settings if setting.explainer is not None})
     sets = [setting.segments for setting in settings]
     applicable = dict(evaluations)

@@ -66,7 +66,7 @@ def track(
         sweep.tracker.judge(result, partial(_finding, result, verdict))
     note = f"{counted(len(ran.results), 'setting')}, {len(ran.failed)} failed."
     tags = {"settings": str(len(ran.results)), "settings failed": str(len(ran.failed))}
-    # Metrics alone have no gains, and no answer.
+    # Metrics without an explainer have no gains, and no answer.
     found = {}
     if analysis is not None and (len(analysis.table) or analysis.judged):
         note = _description(analysis, note)

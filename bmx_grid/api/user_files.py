@@ -29,7 +29,7 @@ KEY_REFERENCE = re.compile(r"\$\{[^${}:]+\}")
 
 
 def options_folder(name: str) -> Path:
-    """The folder of the user's own options. Raises ConfigError if there is none, or if an option would be ignored."""
+    """The folder of the user's own options. Raises ConfigError if there is not one, or if an option would be ignored."""
     folder = folder_path(name, "--config-dir")
     if not is_folder(folder):
         raise ConfigError(f"--config-dir {name}: there is no such folder (looked at {folder.absolute()}); name yours.")
@@ -61,7 +61,7 @@ def naming_files(lines: Sequence[str], folder: Folder) -> Iterator[None]:
 
 
 def _file_that_sets(key: str, lines: Sequence[str], folder: Folder) -> Path | None:
-    """The user's file behind a key; None where an override sets it, or none of the chosen options does."""
+    """The user's file behind a key; None if an override sets it, or none of the chosen options does."""
     for line in lines:
         key_of_line, _, _ = line.lstrip("+~").partition("=")
         if key_of_line == key:
@@ -148,7 +148,7 @@ def _plain_yaml(file: Path) -> Any:
     text = read_file(file).decode("utf-8-sig")
     depth = 0
     events: Any = yaml.parse(text)
-    # Events, as loading builds what aliases stand for.
+    # Events, as loading builds what aliases represent.
     for event in events:
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)

@@ -33,14 +33,16 @@ OF_PAIR = NAMES[:2]  # metrics of one language pair
 OF_METRIC = NAMES[:3]  # explainers of one metric and pair
 OF_PAIRS = ("dataset", *NAMES[2:])  # language pairs of a data set, of one metric and explainer
 OF_SETS = NAMES[2:]  # all language pairs and data sets of one metric and explainer
-BASE = "base"  # the point of the metric alone
+BASE = "base"  # the point of the baseline
 SettingNames = tuple[str, str, str, str]  # data set, language pair, metric, explainer
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with its 95 % interval, such as a gain; NaN where undefined. A field of a row that is one makes three
-    columns, with _low and _high, one that is `Measured` the columns low and high, and one that is `Tested` p as well.
+    """A value with its 95 % interval, such as a gain; NaN where undefined.
+
+    A field of a row that is one makes three columns, with _low and _high, one that is `Measured` the columns low and
+    high, and one that is `Tested` p, too.
 
     p: two-sided, of 0, by Student's t of the value over its standard error.
     """
@@ -120,11 +122,11 @@ class SegmentCodes:
         self.documents = codes(documents)
 
     def of_systems(self, scores: Mapping[str, float]) -> Floats:
-        """float64[systems] from scores by the name of a system; NaN where there is none."""
+        """float64[systems] from scores by the name of a system; NaN if missing."""
         return np.array([scores.get(system, math.nan) for system in self.names], dtype=np.float64)
 
     def table(self, scores: Floats) -> Floats:
-        """float64[items, systems] from float64[N] scores of segments; NaN where there is none."""
+        """float64[items, systems] from float64[N] scores of segments; NaN if missing."""
         by_item = np.full((number_of(self.items), len(self.names)), np.nan)
         by_item[self.items[self.named], self.systems[self.named]] = scores[self.named]
         return by_item
@@ -134,7 +136,7 @@ class SegmentCodes:
 class Combination:
     """Data set x language pair x metric x explainer, with the objects behind the names.
 
-    explainer: None for the metric alone. items: N, the texts that the metric reads.
+    explainer: None for the baseline. items: N, the texts that the metric reads.
     """
 
     segments: SegmentSet
@@ -159,17 +161,17 @@ class Combination:
 class Finished(Combination):
     """A finished setting: N segments with their judgements, what a metric scored and an explainer attributed.
 
-    scores: float64[N] of the metric alone, and the attributions by role (no roles without an explainer). clusters: N
+    scores: float64[N] of the baseline, and the attributions by role (no roles without an explainer). clusters: N
     labels; segments of one label share a source, a reference or a document, texts also across the language pairs of a
     data set, and are drawn together.
     surface: its grid (`grid_surface.GridOfSetting`), computed as the setting ended; None in a sweep without a grid.
     segmented: how the texts are segmented.
     others: float64[N] scores of other metrics of the sweep on the same segments, by name, for those that average them.
     averages: the best of these averages, kept for all settings that choose among them (`boosts.controls`).
-    further: float64[K] scores of the texts that an evaluation wants scored (`Evaluation.texts`), by its key.
-    boosted: float64[N] boosted scores by the name of their point, as the evaluations before this one declared them
-    (`Evaluation.points`); NaN for a segment without one. gains: over the metric alone at these points, in the
-    correlation of the grid, as the evaluations before this one estimated them (`Evaluation.gains`).
+    further: float64[K] scores of the texts that an evaluation wants scored (`Evaluation.texts`), by its key. boosted:
+    float64[N] boosted scores by the name of their point, as the evaluations before this one declared them
+    (`Evaluation.points`); NaN for a segment without one. gains: over the baseline at these points, in the correlation
+    of the grid, as the evaluations before this one estimated them (`Evaluation.gains`).
     """
 
     scores: AttributionSet
@@ -184,7 +186,7 @@ class Finished(Combination):
 
     @property
     def points(self) -> Mapping[str, Floats]:
-        """float64[N] scores by point: the metric alone as "base", then those of `boosted`."""
+        """float64[N] scores by point: the baseline as "base", then those of `boosted`."""
         return {BASE: self.scores.base_scores, **self.boosted}
 
     @property
@@ -263,15 +265,15 @@ def grouped(settings: Sequence[Finished], names: Sequence[str]) -> list[list[int
 class Evaluation(Component):
     """Evaluates finished settings. The rows of all settings of a sweep make its tables.
 
-    It reads stored scores and attributions only: a cached sweep is evaluated anew without a metric call. Results
-    depend on the settings and on the identity fields of the evaluation, and on nothing else.
+    It reads stored scores and attributions only: a cached sweep is evaluated anew without a metric call. Results depend
+    on the settings and on the identity fields of the evaluation, and on nothing else.
 
-    ROWS: the tables, each with the class of its rows, whose fields are the columns after NAMES, which questions read as
-    well where it is a `SettingRow`. A field named as one of NAMES is in its place, for rows that speak of something
-    else than their setting.
+    ROWS: the tables, each with the class of its rows, whose fields are the columns after NAMES, which questions read if
+    it is a `SettingRow`. A field named as one of NAMES is in its place, for rows that speak of something else than
+    their setting.
     SCOPE: the names that settings share which are evaluated together; by default each setting alone.
-    QUESTIONS: the modules of questions of the analysis that its tables answer, where the analysis has none of them.
-    SECONDS: estimated, per segment on one core, with 1,000 resamples where it has a field `resamples`.
+    QUESTIONS: the modules of questions of the analysis that its tables answer, if the analysis has none of them.
+    SECONDS: estimated, per segment on one core, with 1,000 resamples if it has a field `resamples`.
     """
 
     ROWS: ClassVar[Mapping[str, type]]
@@ -299,8 +301,8 @@ class Evaluation(Component):
     def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[Any]:
         """A result for each setting of a sweep, once all have ended; what concerns several scopes is added here.
 
-        settings: without those that failed. each: applies a function to every item of a list, in worker processes
-        where that is quicker; what it is given must be picklable.
+        settings: without those that failed. each: applies a function to every item of a list, in worker processes if
+        that is quicker; its arguments must be picklable.
         """
         groups = grouped(settings, self.SCOPE)
         scopes = []
@@ -314,7 +316,7 @@ class Evaluation(Component):
         return results
 
     def rows(self, result: Any) -> Mapping[str, Sequence[Any] | ColumnValues]:
-        """By table the rows of a result, or their columns where there are thousands of rows.
+        """By table the rows of a result, or their columns if there are thousands of rows.
 
         They are its fields named as the tables. Of a mapping they are the values; a table that is no key has no rows.
         """
@@ -323,7 +325,7 @@ class Evaluation(Component):
         return {table: getattr(result, table) for table in self.ROWS}
 
     def columns(self, result: Any) -> dict[str, ColumnValues]:
-        """The rows of a result as columns, by table. Raises ValueError where they are not those of ROWS."""
+        """The rows of a result as columns, by table. Raises ValueError if they are not those of ROWS."""
         rows = self.rows(result)
         return {table: as_columns(row, rows[table]) for table, row in self.ROWS.items()}
 
@@ -344,7 +346,7 @@ class Evaluation(Component):
         return {}
 
     def gains(self, result: Any) -> Mapping[str, Estimate]:
-        """Gains over the metric alone at declared points, for the evaluations that follow; none by default."""
+        """Gains over the baseline at declared points, for the evaluations that follow; none by default."""
         return {}
 
     def segment_columns(self, result: Any) -> ColumnValues:
@@ -352,7 +354,7 @@ class Evaluation(Component):
         return {}
 
     def inapplicable(self, n_metrics: int, n_explainers: int, sets: Sequence[SegmentSet]) -> str:
-        """Why it has no rows for so many metrics and explainers on these sets, as a clause; "" where it has."""
+        """Why it has no rows for so many metrics and explainers on these sets, as a clause; "" if it has."""
         return ""
 
     def cost(self, n_segments: int) -> float:
@@ -410,7 +412,7 @@ def as_columns(row: type, rows: Sequence[Any] | ColumnValues) -> ColumnValues:
         return columns
     if list(rows) != list(declared):
         raise ValueError(f"the columns of {row.__name__} are {', '.join(declared)}, not {', '.join(rows) or 'none'}.")
-    # Arrow would refuse them as well, and not say whose columns they are.
+    # Arrow would refuse them, too, and not say whose columns they are.
     if len({len(column) for column in rows.values()}) > 1:
         raise ValueError(f"columns of {row.__name__} differ in length.")
     return rows

@@ -29,16 +29,16 @@ CURVE = "curve"
 COMBINED = "combined"
 PLACEBOS = (LENGTH, CURVE)
 REASSIGNED = "reassigned"
-# Points: where a boost was chosen.
+# Points, by the segments that chose the boost.
 CROSS_FITTED = "cross_fitted"
 ELSEWHERE = "elsewhere"
 OTHER_DATASETS = "other_datasets"
 PUBLISHED = "published"
 FIXED = "fixed"
-ALL = "all"  # in place of a name, where a row speaks of all language pairs, or all data sets
+ALL = "all"  # in place of a name, if a row speaks of all language pairs, or all data sets
 DATASET = NAMES[:1]
 
-METRIC = "metric"  # what a gain is measured from: the metric alone
+METRIC = "metric"  # what a gain is measured from: the baseline
 Key = tuple[str, str, str, str]  # boost, against, point, human score
 GainStatistic = Literal["pooled", "pdp"]
 Samples = Mapping[Key, Floats]  # float64[R] resamples of a gain
@@ -62,11 +62,11 @@ class BoostRow(SettingRow):
     Or, against something else than the metric, its partial correlation with the human scores (`SCORE_AND_TEXT`).
     p: two-sided, of no gain, by Student's t of the gain over the spread of its resamples, and uncorrected: those of the
     verdicts are corrected.
-    explained: the share of the variance of human scores that is predicted by what a partial correlation is given.
-    The interval is that of the bootstrap of a pair's clusters; of several pairs that of `over_pairs`.
+    explained: the share of the variance of human scores that is predicted by what a partial correlation is given. The
+    interval is that of the bootstrap of a pair's clusters; of several pairs that of `over_pairs`.
     human: the human score that judges, "" for the primary one. n, clusters: segments that it rests on, and clusters of
     these. beside: of what stands beside boosts that are judged on different segments, the boosts whose segments these
-    are; else "". baseline: the correlation of the metric alone on these segments, of several pairs their mean.
+    are; else "". baseline: the correlation of the baseline on these segments, of several pairs their mean.
     """
 
     LATER = ("baseline",)
@@ -113,7 +113,7 @@ class Contrasts:
 
     @cached_property
     def reached(self) -> Floats:
-        """float64[1 + K] correlations of the base scores and of all others; NaN where one is undefined."""
+        """float64[1 + K] correlations of the base scores and of all others; NaN if one is undefined."""
         columns = [self.base, *self.scores.values()]
         if self.statistic == "pdp":
             once = np.ones((len(self.human), 1))
@@ -125,7 +125,7 @@ class Contrasts:
         return reached
 
     def values(self) -> dict[Key, float]:
-        """The gains on the segments as they are; NaN where one is undefined."""
+        """The gains on the segments as they are; NaN if one is undefined."""
         gains = self.reached[1:] - self.reached[0]
         values = dict(zip(self.scores, gains.tolist(), strict=True))
         return values | {key: correlation.value for key, correlation in self.partial.items()}
@@ -157,7 +157,7 @@ class Contrasts:
 
 
 def estimate_gains(differences: Contrasts, clusters: Ints, resamples: int, seed: int) -> dict[Key, Estimate]:
-    """Each gain with its interval and p, by a bootstrap of int64[n] clusters where there are FEWEST_CLUSTERS.
+    """Each gain with its interval and p, by a bootstrap of int64[n] clusters if there are FEWEST_CLUSTERS.
 
     Every table takes its gains on single language pairs from this function.
     """
@@ -184,7 +184,7 @@ def estimate_gain(
     resamples: int = 0,
     seed: int = 0,
 ) -> Estimate:
-    """What float64[N] boosted scores gain over the base scores, on the segments where all three scores are finite.
+    """What float64[N] boosted scores gain over the base scores, on the segments with all three scores are finite.
 
     clusters: int64[N], for the interval (`estimate_gains`); none without them.
     """

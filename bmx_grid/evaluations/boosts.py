@@ -71,9 +71,9 @@ T = TypeVar("T")
 class BoostsOfSetting:
     """What the boosts of a setting reach.
 
-    boosts: gains; verdicts. In the first setting of a data set those on the whole data set as well, and in the first
-    one of a metric and explainer those on all data sets. scores: float64[N] held-out scores by boost. gains: over the
-    metric alone, at the points of the grid.
+    boosts: gains; verdicts. In the first setting of a data set those on the whole data set, too, and in the first one
+    of a metric and explainer those on all data sets. scores: float64[N] held-out scores by boost. gains: over the
+    baseline, at the points of the grid.
     chosen: in that first setting each boost that was fitted on all segments of all its settings, as fields of a recipe.
     """
 
@@ -111,24 +111,24 @@ class BoostEvaluation(OnGrid):
 
     Points. elsewhere: what is best on the other language pairs of the data set, without their shared clusters.
     cross_fitted: each segment with what is best on the other folds, those of the grid. other_datasets: what is best on
-    all other data sets of the sweep. published: the point of a paper, of the power mean. fixed: a recipe, or
-    another boost of which nothing is chosen.
-    Against. metric: the gain over the metric alone. score, length and text: the partial correlation with the human
-    scores, given what score and lengths jointly, the texts, and named systems, raters and domains tell of the judged
-    segments (`measures.partial_correlation`). metrics: the same, given all other metrics of the sweep as well.
-    Placebos stand beside the boosts: `length`, a linear term in log words, and `curve`, that of score and lengths,
-    chosen like a boost; `NAME reassigned 1` and so on, the boost made of the attributions of other segments with as
-    many words; and `combined`, the average of up to three metrics. Each boost is judged on the segments that
-    it can be made for, whatever other boosts there are, and placebos beside it on the same ones (column `beside`);
-    a boost that can be made for none is named.
+    all other data sets of the sweep. published: the point of a paper, of the power mean. fixed: a recipe, or another
+    boost of which nothing is chosen.
+    Against. metric: the gain over the baseline. score, length and text: the partial correlation with the human scores,
+    given what score and lengths jointly, the texts, and named systems, raters and domains tell of the judged segments
+    (`measures.partial_correlation`). metrics: the same, given all other metrics of the sweep, too. Placebos stand
+    beside the boosts: `length`, a linear term in log words, and `curve`, that of score and lengths, chosen like a
+    boost; `NAME reassigned 1` and so on, the boost made of the attributions of other segments with as many words; and
+    `combined`, the average of up to three metrics. Each boost is judged on the segments that
+    it can be made for, whatever other boosts there are, and placebos beside it on the same ones (column `beside`); a
+    boost that can be made for none is named.
 
     One verdict per boost: where other language pairs chose it, if all pairs of the scope have such others, else where
     other folds did; those of published points and other data sets are further questions. Each question of a sweep, on
     single pairs, data sets, or all of them, is one family of tests (`verdicts.judged`).
 
     grid: whose correlation, folds and published points are used. boosts: by name, what is judged. human: the human
-    scores that judge, by name, each with a verdict of its own on the segments that it rates; the primary one where none
-    is named. It alone chooses, so that a boost that fits its raters is found out by another. statistic: what gains are
+    scores that judge, by name, each with a verdict of its own on the segments that it rates; the primary one if none is
+    named. It alone chooses, so that a boost that fits its raters is found out by another. statistic: what gains are
     differences of: "pooled", the correlation over all segments, or "pdp", that of the differences between outputs for
     one source (`measures.pairwise`). draws: how often attributions are reassigned, for placebos; they decide nothing.
     resamples: of whole clusters, for intervals. smallest_gain: in correlation, that is worth having.
@@ -226,7 +226,7 @@ class BoostEvaluation(OnGrid):
     def of_scope(self, settings: Sequence[Finished]) -> list[BoostsOfSetting]:
         """What boosts, and the average of metrics, reach where other folds, language pairs and data sets choose.
 
-        Metrics alone have no boosts.
+        Metrics without an explainer have no boosts.
         """
         results = [BoostsOfSetting() for _ in settings]
         explained = settings[0].explainer is not None
@@ -330,8 +330,8 @@ class BoostEvaluation(OnGrid):
     ) -> dict[Key, Floats]:
         """Add the gains of held-out scores in each language pair of a data set; resamples of their means over pairs.
 
-        average: whose other metrics partial correlations are given as well. not_judged: see `contrasts`. alone: a
-        language pair that is the only one of the sweep has no means.
+        average: whose other metrics partial correlations are given, too. not_judged: see `contrasts`. alone: a language
+        pair that is the only one of the sweep has no means.
         """
         kind = self._kind
         differences: dict[str, list[tuple[Rated, Contrasts]]] = {}

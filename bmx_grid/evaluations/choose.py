@@ -52,8 +52,8 @@ def linked(
 
     They have no held-out scores yet.
 
-    labels: of each member the clusters of all its N segments. origins: of each member the name of its language pair,
-    or of its data set. Members of another origin choose, on their segments whose clusters are not shared, where the
+    labels: of each member the clusters of all its N segments. origins: of each member the name of its language pair, or
+    of its data set. Members of another origin choose, on their segments whose clusters are not shared, if the
     correlation of the metric is defined on these.
     """
     named = zip(members, labels, strict=True)
@@ -94,11 +94,11 @@ def chosen(kind: Kind, fit: Fit, selection: Sequence[tuple[Rated, Floats, Flags]
 def cross_fitted(kind: Kind, fit: Fit, rated: Rated, features: Floats) -> Floats:
     """float64[n] each segment with what is best on the folds it is not in; NaN with one fold.
 
-    Scores of a fold are brought to the mean and spread of the metric alone, so that folds are comparable.
+    Scores of a fold are brought to the mean and spread of the baseline, so that folds are comparable.
     """
     scores = np.full(len(rated.base), np.nan)
     n_folds = number_of(rated.fold_of)
-    # One fold stands for none: nothing is cross-fitted there.
+    # One fold represents none: nothing is cross-fitted there.
     if n_folds < 2:
         return scores
     for fold in range(n_folds):
@@ -187,7 +187,7 @@ def hold_out_elsewhere(kind: Kind, choices: Sequence[Choice], members: Sequence[
 
 
 def hold_out_unchosen(boosts: Boosts, published: Point | None, member: Member) -> None:
-    """Add the scores of recipes, and of the power mean at the published point of the explainer, where it has one."""
+    """Add the scores of recipes, and of the power mean at the published point of the explainer, if it has one."""
     for name, features in member.features.items():
         boost = boosts[name]
         fitted = boost.fixed

@@ -112,7 +112,7 @@ def gain_at(setting: Finished, point: str, statistic: Any, of_gains: str, **draw
 
 
 def scores_at_level(setting: Finished, point: str, level: str, statistic: str, turn: bool = False) -> Scores:
-    """The scores of a point, and of the metric alone.
+    """The scores of a point, and of the baseline.
 
     turn: higher is better, as always for statistics of agreement.
     """

@@ -45,7 +45,7 @@ CELLS_PER_SECOND = 4e7  # segments x points on one core, Pearson, with the cross
 class GridOptions(Component):
     """The points of a grid, and what is computed at each.
 
-    p: the powers, a range or a list; w: the weights of the metric, to which 1, the metric alone, is added; side: whose
+    p: the powers, a range or a list; w: the weights of the metric, to which 1, the baseline, is added; side: whose
     words are aggregated; aggregation: the mean. fixed: the published point of each explainer, evaluated beside the
     grid's best; seed: draws the folds of the cross-fitted points; max_points: a larger grid is refused.
     Raises ConfigError for an empty or too large grid, and for points outside what p and w can be.
@@ -71,7 +71,7 @@ class GridOptions(Component):
     def spec(self) -> GridSpec:
         """The grid as numbers."""
         powers = powers_of(self.p, self.max_points)
-        # Gains are relative to the metric alone: it is on every grid.
+        # Gains are relative to the baseline: it is on every grid.
         weights = (*self.w, BASELINE_W)
         return GridSpec(powers, weights, self.side, self.aggregation, self.correlation)
 
@@ -91,13 +91,13 @@ class GridOptions(Component):
 
 @dataclass(frozen=True, kw_only=True)
 class OnGrid(Evaluation):
-    """An evaluation that rests on a grid. grid: that of the sweep, whether or not its surface is evaluated as well."""
+    """An evaluation that rests on a grid. grid: that of the sweep, whether or not its surface is evaluated, too."""
 
     grid: GridOptions = identity()
 
 
 def grid_of_sweep(evaluations: Iterable[Evaluation]) -> GridOptions | None:
-    """The grid that the numbers of a sweep rest on; None where no evaluation rests on one.
+    """The grid that the numbers of a sweep rest on; None if no evaluation rests on one.
 
     Its surface need not be evaluated: boosts are chosen and judged by the correlation of their own grid.
     """
@@ -126,8 +126,8 @@ class PointRow(SettingRow):
 
     point: "published", at the nearest grid point, of two equally near ones the lower, which a paper chose and which is
     in-sample on the data sets of the paper; or "elsewhere", chosen on the other language pairs. w, p: the point; w = 1,
-    with p NaN, is the metric alone. baseline, correlation: of the metric alone and of the boosted scores, NaN where
-    undefined; gain: their difference.
+    with p NaN, is the baseline. baseline, correlation: of the baseline and of the boosted scores, NaN where undefined;
+    gain: their difference.
     """
 
     point: str
@@ -160,7 +160,7 @@ class GridOfSetting:
 
     @property
     def published(self) -> PointRow:
-        """What the published point reaches; NaN where there is none."""
+        """What the published point reaches; NaN if missing."""
         return next((row for row in self.points if row.point == "published"), NO_POINT)
 
 
@@ -172,7 +172,7 @@ class GridEvaluation(GridOptions, Evaluation):
     tracked at once.
     """
 
-    VERSION: ClassVar[int] = 2  # a point has the correlation of its scores, the metric alone one at every p
+    VERSION: ClassVar[int] = 2  # a point has the correlation of its scores, the baseline one at every p
     SCOPE: ClassVar[tuple[str, ...]] = OF_PAIRS
     ROWS: ClassVar[Mapping[str, type]] = {"grid": GridRow, "points": PointRow}
 
@@ -203,7 +203,7 @@ class GridEvaluation(GridOptions, Evaluation):
             p = spec.p[place[0]]
             boosted["published"] = scores_of_point(spec, setting, w, p)
             points.append(point_row("published", spec, setting, w, p, boosted["published"]))
-        # Folds are of whole clusters; the scores of their points are brought to the scale of the metric alone.
+        # Folds are of whole clusters; the scores of their points are brought to the scale of the baseline.
         boosted["cross_fitted"] = np.full(len(base), np.nan)
         boosted["cross_fitted"][inputs.used] = cross_fit(sample_of(spec, setting, inputs), FOLDS, self.seed)
         # Powers need positive numbers: a text with others was shifted, which the table of scores tells.
@@ -272,7 +272,7 @@ def chosen_elsewhere(spec: GridSpec, settings: Sequence[Finished]) -> dict[int, 
 
     settings: those of one metric and explainer, of a data set. Clusters that a setting shares with the others are taken
     out of these, and their grids are computed again: 492 of the 2,851 references of WMT17 stand in several language
-    pairs. Nothing where no other language pair has a defined correlation, and for metrics alone.
+    pairs. Nothing if no other language pair has a defined correlation, and for metrics without an explainer.
     """
     alone = any(setting.explainer is None for setting in settings)
     if alone or len(settings) < 2:

@@ -108,7 +108,7 @@ def nuisance_of(
 ) -> Nuisance:
     """What may explain human scores and is no explanation, of all N segments.
 
-    base: float64[N], NaN where the metric has no score; log_words: float64[N, k] of the texts that are read, the
+    base: float64[N], NaN if the metric has no score; log_words: float64[N, k] of the texts that are read, the
     hypothesis last; texts, unread: of each text that the metric reads, and of the others, N rows of words; groups: N
     names each, of systems, raters or domains; clusters: N labels; strata: int64[N] (`strata_of`).
     """
@@ -176,7 +176,7 @@ def strata_of(segments: Sequence[Segment], clusters: NDArray[Any], used: Flags) 
 
 
 def folds_of(kind: Coefficient, base: Floats, human: Floats, unit: Ints, seed: int) -> Ints:
-    """int64[n] which of ten folds each segment is in, those of the grid; 0 where nothing is cross-fitted."""
+    """int64[n] which of ten folds each segment is in, those of the grid; 0 if nothing is cross-fitted."""
     if number_of(unit) < FEWEST_CLUSTERS or math.isnan(correlate(kind, base, human)):
         return np.zeros(len(base), dtype=np.int64)
     generator = np.random.default_rng([seed, FOLDS_PLACE])
@@ -205,7 +205,7 @@ class Member:
 
     rated: the n segments, of the setting's N; features: float64[n, k] of each boost; declared: float64[n] scores of the
     grid's own boost at the points that it declares, by both: they are not chosen again.
-    donors: int64[n] for each draw, which segment each gets its attributions from, none where a segment has no other
+    donors: int64[n] for each draw, which segment each gets its attributions from, none if a segment has no other
     cluster to get them from; choosing: for each member that chooses for this one, by its number, bool[n] which of its
     segments do.
     held_out: float64[n] scores that others chose, by boost and point, filled as they become known.
@@ -256,7 +256,7 @@ def is_of_grid(boost: Boost | None, spec: GridSpec) -> bool:
 def compute_features(setting: Finished, boosts: Boosts) -> tuple[dict[str, Floats], dict[str, str]]:
     """float64[N, k] features of each boost that can be made in a setting, and why others cannot; by name.
 
-    None for a metric alone. Raises DataError where a boost cannot be made of the attributions at all.
+    None for a metric alone. Raises DataError if a boost cannot be made of the attributions at all.
     """
     features: dict[str, Floats] = {}
     lacking: dict[str, str] = {}
@@ -378,13 +378,13 @@ def _lacks_side(name: str, boost: Boost, setting: Finished) -> str:
 
 
 def _differs(boost: Boost, setting: Finished) -> str:
-    """Why a recipe is not for this setting; "" where it is, and for other boosts."""
+    """Why a recipe is not for this setting; "" if it is, and for other boosts."""
     if not isinstance(boost, Fixed):
         return ""
     assert setting.explainer is not None
     recipe = boost.known
     dataset = setting.segments.dataset
-    # It would be judged where it was chosen.
+    # It would be judged in which it was chosen.
     if any(part.dataset == dataset for part in recipe.chosen_on):
         return f"the recipe was chosen on {dataset}; give your data another name if they are others"
     try:

@@ -45,7 +45,7 @@ def segment_correlations(
             columns = _of_systems(setting, scores)
         n_systems = _n_systems(setting, columns, human)
         arrays = (human, groups, setting.codes.clusters)
-        # Within documents only tau-b is asked for.
+        # Within documents only tau-b is requested.
         kinds: Any = ["kendall"] if grouping == "document" else statistics
         correlations = grouped_correlations(kinds, columns, *arrays, **drawn)
         for point, rows, by_kind in zip(points, rows_of_points, correlations, strict=True):

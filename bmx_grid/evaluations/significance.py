@@ -1,4 +1,4 @@
-"""Is a gain real: tests and intervals of boosted scores against the metric alone, and of metrics against each other."""
+"""Is a gain real: tests and intervals of boosted scores against the baseline, and of metrics against each other."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Rank(SettingRow):
     """One row of ranking.parquet: a metric, whatever its explainer, among those of its language pair.
 
     value: its correlation, with its sign, as in correlations.parquet: one of a metric whose lower scores are better, as
-    TER's, is negative. rank: 1 is the best; 0 where nothing was tested.
+    TER's, is negative. rank: 1 is the best; 0 if nothing was tested.
     """
 
     KEY = ("level", "statistic")
@@ -98,20 +98,20 @@ Result = dict[str, list[Any]]  # the rows of a setting by table
 
 @dataclass(frozen=True, kw_only=True)
 class SignificanceEvaluation(OnGrid):
-    """Tests of every declared point against the metric alone, of the best point, and of metrics against each other.
+    """Tests of every declared point against the baseline, of the best point, and of metrics against each other.
 
     grid: whose points are tested. tests: which ones; statistics: the correlations compared, acc_eq (by item), and spa
     and pairwise_accuracy (of the systems' mean scores); resamples: of permutation tests and of the cluster bootstrap
     behind the intervals; seed: of all draws.
 
     The unit that is swapped and drawn is the cluster (perm_inputs): segments that share a source or a reference;
-    perm_systems and perm_both ask about other systems, and have intervals of their own. Metrics are compared at
-    system level as well, by their systems' scores. unit: what every permutation test swaps there, and the bootstrap
-    draws: "systems" (perm_systems), and the column `clusters` counts systems; "inputs" (perm_inputs) or "both"
-    (perm_both), after which systems' means of segment scores are made anew. Metrics and points are compared with
-    placebos (`Metric.is_placebo`) in families of their own, placebos not with each other. Permutation tests are those
-    of Deutsch, Dror & Roth (2021) with p = (k + 1) / (resamples + 1), Williams' test that of Graham & Baldwin (2014).
-    The best point of a grid of Pearson's r is tested against the distribution of the maximum over the whole grid.
+    perm_systems and perm_both ask about other systems, and have intervals of their own. Metrics are compared at system
+    level, too, by their systems' scores. unit: what every permutation test swaps there, and the bootstrap draws:
+    "systems" (perm_systems), and the column `clusters` counts systems; "inputs" (perm_inputs) or "both" (perm_both),
+    after which systems' means of segment scores are made anew. Metrics and points are compared with placebos
+    (`Metric.is_placebo`) in families of their own, placebos not with each other. Permutation tests are those of
+    Deutsch, Dror & Roth (2021) with p = (k + 1) / (resamples + 1), Williams' test that of Graham & Baldwin (2014). The
+    best point of a grid of Pearson's r is tested against the distribution of the maximum over the whole grid.
     p values are adjusted within families: all comparisons of a sweep by one test at one point; in a large family
     permutation tests near their smallest p are repeated with more resamples (column `resamples`). Raises ConfigError.
     """
@@ -156,7 +156,7 @@ class SignificanceEvaluation(OnGrid):
     def of_scope(self, settings: Sequence[Finished]) -> list[Result]:
         """The tests of the points and grids of a language pair, and those of its metrics with their ranks."""
         results: list[Result] = [{"tests": list(self._of_points(setting)), "ranking": []} for setting in settings]
-        # A metric alone is the same with every explainer: it is compared once, with the first.
+        # A metric without an explainer is the same with every explainer: it is compared once, with the first.
         first = [places[0] for places in grouped(settings, OF_METRIC)]
         metrics = [settings[place] for place in first]
         if len(metrics) > 1:
@@ -222,7 +222,7 @@ class SignificanceEvaluation(OnGrid):
             tests = list(self._tests(both, settings[left], BASE, settings[right], level, statistic, family))
             if math.isfinite(tests[0].difference.value):
                 results[left]["tests"] += tests
-                # Ranks go by a permutation test, where one was asked for.
+                # Ranks go by a permutation test, if one was requested.
                 decisive = [row for row in tests if row.test in UNITS] or tests
                 p_of_pairs[left, right] = decisive[0].p
         if not p_of_pairs:
@@ -278,7 +278,7 @@ class SignificanceEvaluation(OnGrid):
         family: str,
         known: Estimate | None = None,
     ) -> Iterator[TestRow]:
-        """Every test of a point against a metric. Of system scores `unit` is swapped, whatever is asked for.
+        """Every test of a point against a metric. Of system scores `unit` is swapped, whatever is requested.
 
         scores: of both. known: the difference and its interval, where these are a gain that is estimated already.
         """
@@ -337,7 +337,7 @@ def _williams(scores: Scores, statistic: Any, both: Comparison) -> float:
 
 
 def _where(setting: Finished, point: str, other: Finished, level: str, statistic: str) -> dict[str, Any]:
-    """What a row says of itself: a metric at a point, or metrics alone."""
+    """What a row says of itself: a metric at a point, or metrics without an explainer."""
     alone = point == BASE
     return {
         "explainer": ALONE if alone else setting.explainer_name,

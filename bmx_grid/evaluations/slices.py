@@ -35,10 +35,10 @@ class SliceRow(SettingRow):
     """One row of slices.parquet: a point on the segments that share a value of a column.
 
     by: the column; slice: the value. point: "base" or the name of a boosted point; human: the primary human score.
-    value: Pearson's r, with the metric's own sign; gain: above the metric alone, turned so that more is better, on the
-    segments that have both; NaN for the metric alone. p: two-sided, of a permutation of clusters between both; p_holm:
+    value: Pearson's r, with the metric's own sign; gain: above the baseline, turned so that more is better, on the
+    segments that have both; NaN for the baseline. p: two-sided, of a permutation of clusters between both; p_holm:
     corrected for all gains of slices of the sweep, which are one family. verdict: "gain" or "loss" at p_holm of .05,
-    else "no gain shown"; "baseline" for the metric alone.
+    else "no gain shown"; "baseline" for the baseline.
     n_segments: with both scores; n_clusters: of these; n_unnamed: rated segments of the language pair in no slice.
     """
 
@@ -96,7 +96,7 @@ class Slice:
         return replace(row, gain=Estimate(found.difference, found.low, found.high), p=p)
 
     def compared(self, point: str, **drawn: Any) -> Any:
-        """A point against the metric alone (`paired_tests.compare`)."""
+        """A point against the baseline (`paired_tests.compare`)."""
         direction = self.setting.direction
         boosted, human, clusters = self._of(self.setting.points[point])
         base, _, _ = self._of(self.setting.points[BASE])

@@ -1,6 +1,6 @@
 """The tables of a sweep as its questions read them: one reader for files, Arrow tables and frames.
 
-A question asks for a table by its name and the class of its rows; what it does not ask for is not read.
+A question requests a table by its name and the class of its rows; what it does not ask for is not read.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ EDITED = "it is of another version, or was edited: run the sweep again (what was
 
 
 class Tables(Mapping[str, "pd.DataFrame"]):
-    """The tables of a sweep by name, as frames; read when they are asked for.
+    """The tables of a sweep by name, as frames; read when they are requested.
 
     sources: by name the file, the Arrow table or the frame.
     """
@@ -54,10 +54,10 @@ class Tables(Mapping[str, "pd.DataFrame"]):
         return self._frames[name]
 
     def checked(self, name: str, row: type) -> pd.DataFrame:
-        """A table with the columns of a class of rows; without rows if it is not there.
+        """A table with the columns of a class of rows; without rows if it is missing.
 
         Raises DataError naming the file and the column that does not hold what a field of `row` does, or the row that
-        is there twice.
+        is duplicated.
         """
         import pandas as pd
 
@@ -200,7 +200,7 @@ def _values(table: pa.Table, name: str, kind: ColumnKind) -> list[Any]:
 
 
 def _check_labels(values: Sequence[str], name: str, labels: Sequence[str], origin: str) -> None:
-    """Raise DataError for a value that is none of the labels of a column."""
+    """Raise DataError for a value that is not one of the labels of a column."""
     for number, value in enumerate(values, 1):
         if value not in labels:
             there_are = ", ".join(map(repr, labels))
@@ -208,7 +208,7 @@ def _check_labels(values: Sequence[str], name: str, labels: Sequence[str], origi
 
 
 def _check_once(keys: Sequence[tuple[Any, ...]], origin: str) -> None:
-    """Raise DataError for a row that is there twice, or says of the same thing something else."""
+    """Raise DataError for a row that is duplicated, or says of the same thing something else."""
     # Mostly all differ: only a damaged table is gone through row by row.
     if len(set(keys)) == len(keys):
         return
@@ -223,7 +223,7 @@ def _check_once(keys: Sequence[tuple[Any, ...]], origin: str) -> None:
 
 
 def read_arrow(path: Path) -> pa.Table:
-    """Any table that a sweep wrote. Raises DataMissingError where it is not there, DataError where it is damaged."""
+    """Any table that a sweep wrote. Raises DataMissingError if it is missing, DataError if it is damaged."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -66,7 +66,7 @@ def legend(labels: Container[str]) -> list[str]:
     return [f"{label}: {sentence}." for label, sentence in LEGEND.items() if label in labels]
 
 
-# Clusters of segments, or language pairs where several are averaged: fewer never give a positive verdict.
+# Clusters of segments, or language pairs if several are averaged: fewer never give a positive verdict.
 FEWEST_UNITS = 4
 FEW = 6  # a verdict on fewer says so
 WIDE = 0.05  # half of an interval: a wider one does not tell a large gain from a large loss
@@ -190,10 +190,10 @@ def judged(evidence: Sequence[Verdict], smallest_gain: float = SMALLEST_GAIN) ->
 
     Significant is a gain or a partial correlation whose 95 % interval lies above 0 and whose p value is at most .05
     after Holm's correction within the family. The first that applies: too little data without a gain, an interval or
-    FEWEST_UNITS; hurts, with a significant loss; a significant gain below smallest_gain is none; a significant gain
+    FEWEST_UNITS; hurts, with a significant loss; a significant gain below smallest_gain is not one; a significant gain
     helps (or is redundant) with a significant partial correlation, is confounded where less than smallest_gain is left,
     else open; a gain of smallest_gain that is not significant is informative with a significant partial correlation;
-    too little data where the interval of the gain is wider than +-WIDE; else no gain is shown.
+    too little data if the interval of the gain is wider than +-WIDE; else no gain is shown.
     """
     import pandas as pd
 
@@ -261,7 +261,7 @@ def _correction(estimate: Estimate, p: float, verdicts: int) -> str:
 
 
 def asked(lines: Iterable[BoostRow], boosts: Iterable[str]) -> Iterator[Verdict]:
-    """The evidence that verdicts are asked for, from the lines of one metric and explainer on one scope or several.
+    """The evidence that verdicts are requested, from the lines of one metric and explainer on one scope or several.
 
     The declared point of a boost is where other language pairs chose, if all pairs of the scope have it, else where
     other folds did, else a recipe. A mean over 2 or 3 language pairs has no verdict: each pair has its own.
@@ -371,7 +371,7 @@ def told(row: Verdict, settings: Sequence[Finished], best: Sequence[Mapping[str,
     return replace(
         row,
         named=", ".join(sorted(set.intersection(*levels))),
-        # Metrics are named only where a gain over them is known.
+        # Metrics are named only if a gain over them is known.
         metrics=", ".join(sorted(metrics)) if math.isfinite(row.over_metrics.value) else "",
         # NumPy warns of the mean of nothing.
         best_gain=float(np.mean(gains)) if gains else math.nan,

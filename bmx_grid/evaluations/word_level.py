@@ -80,9 +80,9 @@ class TaggedSide:
 def tagged_sides(setting: Finished) -> list[TaggedSide]:
     """The sides of a setting that have tags and an explanation, the target first.
 
-    An explanation made elsewhere is compared on the tags' own words, to which it is carried where its words are
-    others; attributions on the words that were scored, to which the tags are carried. `<EOS>` counts where both have
-    it, as in the tables of WMT22.
+    An explanation made elsewhere is compared on the tags' own words, to which it is carried where its words are others;
+    attributions on the words that were scored, to which the tags are carried. `<EOS>` counts if both have it, as in the
+    tables of WMT22.
     """
     sides = []
     for role, side in SIDE_OF_ROLE.items():
@@ -174,13 +174,13 @@ def _on_tagged(values: Floats, alignment: Alignment | None) -> tuple[Flags, Floa
 
 
 def _without_end(tags: WordTags, dropped: Sequence[bool]) -> WordTags:
-    """The tags without those of `<EOS>`, of the texts where it is dropped."""
+    """The tags, without those of `<EOS>` in texts in which it is dropped."""
     words, bad = _cut(tags.words, tags.labels.rows(), dropped)
     return WordTags(words, Labels.from_rows(bad))
 
 
 def _cut(words: Rows, values: Iterable[Any], dropped: Sequence[bool]) -> tuple[Rows, list[Any]]:
-    """The words and their values, those of a text that ends with `<EOS>` without it where it is dropped."""
+    """The words and their values, those of a text that ends with `<EOS>` without it if it is dropped."""
     cut_words = []
     cut_values = []
     for words_of_text, values_of_text, drop in zip(words, values, dropped, strict=True):

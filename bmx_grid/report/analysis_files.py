@@ -40,7 +40,7 @@ OF_ANALYSIS = ("selection", "ridge")  # tables of a sweep that its analysis writ
 DEFAULT = FigureOptions()
 
 
-# The files that show it, and what the terminal says; without an analysis, why there is none.
+# The files that show it, and what the terminal says; without an analysis, why there is not one.
 SweepAnalysis = tuple[Analysis | None, list[Path], str]
 
 
@@ -100,7 +100,7 @@ def said(analysis: Analysis) -> str:
     brief = [replace(table, notes=()) for table in analysis.tables_of(questions) if table.brief]
     tables = tables_as_text(brief, terminal_width(), MOST_ROWS).strip()
     answer = answer_text(analysis, terminal_width())
-    # Of metrics alone the tables are the answer, and the lines remarks on it.
+    # Of metrics without an explainer the tables are the answer, and the lines remarks on it.
     parts = [answer, tables] if answer else [tables, sentences(headline.answer(analysis))]
     return "\n\n".join(filter(None, parts))
 

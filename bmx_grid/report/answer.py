@@ -58,7 +58,7 @@ def answer_text(given: Given, width: int) -> str:
 
 
 def coloured(text: str) -> str:
-    """The text with "helps" and "hurts" in colour where a line begins with them: on a terminal without NO_COLOR."""
+    """The text with "helps" and "hurts" in colour if a line begins with them: on a terminal without NO_COLOR."""
     if not shows_colours():
         return text
     return FIRST_WORD.sub(lambda found: f"{COLOURS[found[0]]}{found[0]}{PLAIN}", text)

@@ -184,7 +184,7 @@ def signed(analysis: Analysis, stem: str, title: str, caption: str, draw: Callab
 
 
 def correlation_of(analysis: Analysis) -> str:
-    """The name of the correlation that is gained; "correlation" where it is not known."""
+    """The name of the correlation that is gained; "correlation" if it is not known."""
     return correlation_in_words(analysis.correlation)
 
 

@@ -68,7 +68,7 @@ ROW = 0.28  # inches, of a gain
 MOST_GAINS = 48  # of one figure; more go on in further ones
 LENGTH_MARK = "length alone"
 REASSIGNED_MARK = "attributions of another segment"
-POOLED = "segment r"  # a column of the metrics alone, as is the next
+POOLED = "segment r"  # a column of the metrics without an explainer, as is the next
 WITHIN_SOURCES = "PDP"
 BROKEN = (0, (1.5, 1))  # Matplotlib's (offset, (on, off))
 MARKS = {
@@ -78,7 +78,7 @@ MARKS = {
     WITHIN_SOURCES: ("^", 3.8, ORANGE),
 }
 HEIGHT = 2.5  # inches, of the curves of a setting
-LEAST_REACH = 0.005  # of their second frame, above and below the metric alone
+LEAST_REACH = 0.005  # of their second frame, above and below the baseline
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def boosts(analysis: Analysis) -> Iterator[Drawing]:
     order = verdicts.assign(largest=largest).sort_values(["largest", "metric", "gain"], ascending=[False, True, False])
     boosts_differ = verdicts["boost"].nunique() > 1
     placebos = [LENGTH_MARK]
-    # Reassigned attributions have a gain only where they were asked for.
+    # Reassigned attributions have a gain only if they were requested.
     if np.isfinite(verdicts["reassigned_gain"]).any():
         placebos.append(REASSIGNED_MARK)
     rows = []
@@ -163,7 +163,8 @@ def declared_gains(analysis: Analysis) -> Iterator[Drawing]:
 
 
 def human_ceilings(metrics: pd.DataFrame) -> Iterator[Drawing]:
-    """Metrics alone beside further human scores, which are the ceiling; for each language pair that has such scores.
+    """Metrics without an explainer beside further human scores, which are the ceiling; for each language pair that has
+    such scores.
 
     metrics: as `analysis.metrics_and_people` has them.
     """
@@ -196,7 +197,7 @@ def human_ceilings(metrics: pd.DataFrame) -> Iterator[Drawing]:
 
 
 def _without_sign(r: Estimate) -> Estimate:
-    """A correlation and its interval, turned where it is negative."""
+    """A correlation and its interval, turned if it is negative."""
     if r.value >= 0:
         return r
     return Estimate(-r.value, -r.high, -r.low)
@@ -213,7 +214,7 @@ def _drawings(analysis: Analysis, rows: Sequence[Bar], stem: str, title: str, ca
 
 
 def _draw(rows: Sequence[Bar], axis: str, ceiling: float | None = None) -> Figure:
-    """Draw rows, the first on top. axis: what is measured; ceiling: where a dashed line is, with its words.
+    """Draw rows, the first on top. axis: what is measured; ceiling: position and label of a dashed line.
 
     Names stand above their rows, so that the figure fits a column and a phone.
     """
@@ -335,7 +336,7 @@ def correlation_over_p(analysis: Analysis, row: int) -> Figure:
         empty(whole, "no defined correlation")
     baseline = setting.baseline
     if math.isfinite(baseline):
-        # Far enough above the metric alone to show the best gain, and never beyond what the first frame shows.
+        # Far enough above the baseline to show the best gain, and never beyond what the first frame shows.
         reach = max(LEAST_REACH, setting.gain)  # an undefined gain is not above it
         low, high = whole.get_ylim()
         bottom = max(baseline - 2 * reach, low)
@@ -353,7 +354,7 @@ def correlation_over_p(analysis: Analysis, row: int) -> Figure:
 
 
 def _draw_lines(axes: Axes, analysis: Analysis, row: int, setting: pd.Series) -> None:
-    """One line over p per w, ascending in w, so that the metric alone (black) lies on top; then the points."""
+    """One line over p per w, ascending in w, so that the baseline (black) lies on top; then the points."""
     table = analysis.table
     every = max(len(table.p) // 10, 1)  # about ten markers on each line
     for column, weight in enumerate(table.w.tolist()):

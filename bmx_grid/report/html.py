@@ -75,7 +75,7 @@ def write_report(
         leads = [*analysis.ask(headline.compute)["headline"], *answer["answers"][-1:]]
     brief = {table.stem for table in tables if table.brief}
     if analysis.judged:
-        # Verdicts stand for the brief tables of our own questions; what other packages ask they do not know.
+        # Verdicts represent the brief tables of our own questions; what other packages ask they do not know.
         brief &= {table.stem for table in analysis.tables_of(analysis.further_questions)}
     # The sort is stable: among the brief ones, and among the others, the order stays.
     shown = sorted(tables, key=lambda table: table.stem not in brief)
@@ -171,7 +171,7 @@ def _limit(verdicts: pd.DataFrame) -> float:
     drawn = verdicts[["gain_low", "gain_high", "length_gain", "reassigned_gain"]]
     # An interval that says nothing would make all others too small to be seen: it is cut.
     drawn = drawn[verdicts["verdict"] != TOO_LITTLE]
-    return float(max(LEAST, drawn.abs().max().max()))  # LEAST where nothing is drawn
+    return float(max(LEAST, drawn.abs().max().max()))  # LEAST if nothing is drawn
 
 
 def _facts(analysis: Analysis) -> list[tuple[str, str]]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 UP, DOWN, UNDEFINED = (0, 96, 168), (222, 120, 0), (128, 128, 128)  # red, green, blue: as in page.css
-LEAST, MOST = 0.01, 0.05  # what full colour stands for: neither noise nor one large gain decides what is seen
+LEAST, MOST = 0.01, 0.05  # what full colour represents: neither noise nor one large gain decides what is seen
 COLUMNS = 120  # pixels across
 TICKS = (-100, -30, -10, -3, -1, 0, 1, 3, 10, 30, 100)  # powers
 APART = 0.09  # of the width, between the numbers below a map
@@ -40,7 +40,7 @@ NO_GAIN = -32_768
 
 @dataclass(frozen=True, eq=False)
 class MapScale:
-    """Where the points of a grid are on its maps. p: float64[P]; w: float64[W]; largest: the gain to be seen."""
+    """If the points of a grid are on its maps. p: float64[P]; w: float64[W]; largest: the gain to be seen."""
 
     p: Floats
     w: Floats
@@ -77,7 +77,7 @@ class MapScale:
         return [(float(self.places[power]), typeset(self.p[power])) for power in sorted(set(shown))]
 
     def place(self, w: float, p: float) -> tuple[float, float] | None:
-        """Where a point is, across and from the top; None for the metric alone, and outside the grid."""
+        """If a point is, across and from the top; None for the baseline, and outside the grid."""
         row = np.flatnonzero(self.w == w)
         power = np.flatnonzero(self.p == p)
         if w == 1 or not len(row) or not len(power):
@@ -129,7 +129,7 @@ def map_of(scale: MapScale, name: str, gains: Floats, baseline: float, best: Any
 
 
 def points_elsewhere(analysis: Analysis) -> pd.DataFrame:
-    """The point of each setting that was chosen on other language pairs, by its names; w = 1 is none."""
+    """The point of each setting that was chosen on other language pairs, by its names; w = 1 is not one."""
     points = analysis.frame("points", PointRow)
     is_chosen = (points["point"] == ELSEWHERE) & (points["w"] < 1)
     return points[is_chosen].drop_duplicates([*FACTORS]).set_index([*FACTORS])

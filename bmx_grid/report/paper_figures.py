@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 HISTOGRAM_BINS = 80
-FRAMED = (0.005, 0.995)  # the quantiles where the frame of a histogram ends
+FRAMED = (0.005, 0.995)  # quantiles at the ends of a histogram's axis
 # Inches of a row.
 STRIP_HEIGHT = 0.3
 BAR_HEIGHT = 0.27
@@ -266,7 +266,7 @@ def _bars(by_name: pd.DataFrame) -> Figure:
     figure, (axes,) = canvas(COLUMN, height)
     widest = by_name["n"].max()
     places = [-place for place in range(len(by_name))]
-    start = np.zeros(len(by_name))  # where the next part of each bar begins
+    start = np.zeros(len(by_name))  # start of the next part of each bar
     for kind, (name, colour) in COUNTS.items():
         widths = by_name[kind].tolist()
         bars = axes.barh(

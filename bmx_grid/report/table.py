@@ -338,7 +338,7 @@ def _counts(table: Table, place: int) -> bool:
 
 
 def cut(text: str, most: int) -> str:
-    """The text in at most `most` columns of a terminal, with an ellipsis where it is cut."""
+    """The text in at most `most` columns of a terminal, with an ellipsis if it is cut."""
     if width_of(text) <= most:
         return text
     start = text[: most - 1]
@@ -387,7 +387,7 @@ def _latex_row(cells: Iterable[str]) -> str:
 
 
 def _full(value: CellValue) -> str:
-    """A value for programs: a number in full, "" where there is none; a text that no spreadsheet runs."""
+    """A value for programs: a number in full, "" if missing; a text that no spreadsheet runs."""
     if value is None:
         return ""
     if isinstance(value, str):

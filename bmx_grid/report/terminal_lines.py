@@ -35,7 +35,7 @@ def _by_cause(refused: Sequence[NotRun]) -> list[tuple[list[str], str]]:
     for part in refused:
         sentence = part.reason
         model = ""
-        # Models that are not there are refused for one reason, but for their names.
+        # Models that are missing are refused for one reason, but for their names.
         match = OF_MODEL.match(sentence)
         if match is not None:
             model = f"{match['model']} {match['revision']}"
@@ -55,7 +55,7 @@ def _by_cause(refused: Sequence[NotRun]) -> list[tuple[list[str], str]]:
 
 
 def failures(failed: Sequence[NotRun], title: str = "failed") -> str:
-    """How many parts of a sweep failed, then each reason once, with how many failed for it; "" where none did."""
+    """How many parts of a sweep failed, then each reason once, with how many failed for it; "" if none did."""
     if not failed:
         return ""
     lines = [f"{title}: {len(failed)}"]
@@ -202,7 +202,7 @@ def _few_words(settings: Sequence[Setting]) -> list[str]:
     """Sides of so few words that attributions say nothing, as of text that is written without spaces."""
     means: dict[str, float] = {}
     for setting in settings:
-        # Where no explainer is asked, no words get attributions.
+        # If no explainer is asked, no words get attributions.
         if setting.to_ask is None:
             continue
         part = setting_label(*setting.names[:2])

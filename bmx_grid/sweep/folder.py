@@ -114,7 +114,7 @@ def _without_runtime_keys(node: Any) -> Any:
 
 
 def table_path(folder: Path, name: str) -> Path:
-    """Where a sweep's table is: below tables/, or in a folder of tables alone."""
+    """If a sweep's table is: below tables/, or in a folder of tables alone."""
     path = folder / TABLES / f"{name}.parquet"
     return path if path.is_file() else folder / f"{name}.parquet"
 
@@ -241,7 +241,7 @@ class OutputFolder:
         self._write({"fingerprint": fingerprint, "files": self._states(names), "claimed": claimed, **note})
 
     def _aside(self, stamp: Mapping[str, Any], name: str) -> Path:
-        """Where a file of an earlier run is moved. Raises StoreError if a link leads out of the folder."""
+        """The new place of an earlier run's file. Raises StoreError if a link leads out of the folder."""
         place = self._name(self._place(stamp))
         return inside(self.path, f"{place}/{name}")
 
@@ -249,7 +249,7 @@ class OutputFolder:
         return path.relative_to(self.path).as_posix()
 
     def _stamp(self) -> dict[str, Any]:
-        """What the last run left; nothing where there is no stamp, or none that a run wrote.
+        """What the last run left; nothing if there is no stamp, or none that a run wrote.
 
         A stamp is a file like any other, and may have been edited. It only saves work: without one a run is repeated.
         """

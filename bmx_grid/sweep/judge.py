@@ -157,7 +157,7 @@ def finish(setting: Setting, evaluations: Evaluations, spent: Spent | None) -> S
 def judge_setting(setting: Setting, evaluations: Evaluations, spent: Spent | None) -> SettingResult:
     """What is known of a setting alone, whose explanations are in the store.
 
-    Raises StoreError when some explanations are not in the store, UnavailableError where there is nothing but NaN.
+    Raises StoreError when some explanations are not in the store, UnavailableError if there is nothing but NaN.
     """
     start = time.perf_counter()
     finished = setting.load()
@@ -188,7 +188,7 @@ def judge_setting(setting: Setting, evaluations: Evaluations, spent: Spent | Non
 
 
 def _check_scored(setting: Setting, loaded: AttributionSet, unread: Sequence[str]) -> None:
-    """Raise UnavailableError where no segment has a score, or none an explanation, as of a server that is set wrongly.
+    """Raise UnavailableError if no segment has a score, or none an explanation, as of a server that is set wrongly.
 
     Then nothing of it is kept: the next run asks again. unread: answers that could not be read.
     """
@@ -290,7 +290,7 @@ def _reads_of_others(evaluation: Evaluation) -> tuple[bool, bool]:
 
 
 def run_jobs(executor: Executor, jobs: Iterable[Job]) -> Iterator[Any]:
-    """What jobs return, as `Executor.run`. Raises WorkerLost, too, where one cannot be sent or received."""
+    """What jobs return, as `Executor.run`. Raises WorkerLost, too, if one cannot be sent or received."""
     try:
         yield from executor.run(jobs)
     except BmxError:
@@ -303,7 +303,7 @@ def run_jobs(executor: Executor, jobs: Iterable[Job]) -> Iterator[Any]:
 
 
 def wherever_quicker(works: Sequence[Callable[[], Any]], executor: Executor, cost: float) -> Iterator[tuple[int, Any]]:
-    """What each work returns, with its number: from the workers where that takes longer than they start.
+    """What each work returns, with its number: from the workers if that takes longer than they start.
 
     cost: seconds of all of it on one core. A lost worker loses nothing: what is left is done here.
     """

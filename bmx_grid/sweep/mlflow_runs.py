@@ -1,4 +1,4 @@
-"""What a run in MLflow holds of a sweep and of a setting, and where a person sees it.
+"""The contents of the MLflow runs of a sweep and its settings, and their address in a browser.
 
 MLflow keeps views of an experiment as its tags. One is written for each sweep: the runs of its settings, with what
 tells them apart and what was found as columns. It is in the list "Views" of the page, by the name of the sweep.
@@ -62,8 +62,8 @@ RunKey = tuple[str, str]  # the kind of a run, and the fingerprint of its settin
 class Finding:
     """What a sweep found of one setting.
 
-    verdict: "" without one. gain: on segments that the boost was not chosen on. baseline: the correlation of the metric
-    alone on the same segments.
+    verdict: "" without one. gain: on segments that the boost was not chosen on. baseline: the correlation of the
+    baseline on the same segments.
     page: HTML for a person, "" for none.
     """
 
@@ -346,5 +346,5 @@ def server_command(address: str) -> str:
 
 
 def _short(path: str) -> str:
-    """The path, relative to the working folder where that is shorter."""
+    """The path, relative to the working folder if that is shorter."""
     return min(path, os.path.relpath(path), key=len)

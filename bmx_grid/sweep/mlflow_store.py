@@ -83,7 +83,7 @@ def active_runs(address: str) -> set[str]:
 
 
 def experiment_id(client: Any, name: str, artifacts: str | None) -> str:
-    """The experiment's id; created when there is none, which another machine may do at the same time."""
+    """The experiment's id; created when there is not one, which another machine may do at the same time."""
     from mlflow.exceptions import MlflowException
 
     with suppress(MlflowException):  # "already exists": the next line finds it, or says what is wrong
@@ -130,8 +130,8 @@ def prepared(address: str) -> str:
 def check_artifact(address: str, artifacts: str, name: str) -> None:
     """Raise StoreError unless an artifact goes to the store's server, or below its own folder.
 
-    artifacts: where the store says that a run has its artifacts. A database may come from a stranger, and name any
-    folder of this machine, or a server. Own is the folder mlruns/ beside a SQLite file, and of other stores that in the
+    artifacts: the folder of a run's artifacts by the store. A database may come from a stranger, and name any folder
+    of this machine, or a server. Own is the folder mlruns/ beside a SQLite file, and of other stores that in the
     current folder, where MLflow has it.
     """
     from mlflow.utils.file_utils import local_file_uri_to_path
@@ -160,7 +160,7 @@ def _alone(path: Path) -> Iterator[None]:
     from filelock import FileLock, Timeout
 
     with tempfile.TemporaryFile(dir=path.parent):
-        pass  # where no file can be made, the lock would wait as if another sweep held it
+        pass  # if no file can be made, the lock would wait as if another sweep held it
     lock = FileLock(path.parent / f".{path.name}.lock", timeout=LOCK_SECONDS)
     with suppress(Timeout):
         lock.acquire()

@@ -182,9 +182,9 @@ class Planner:
         self.sets += sets
 
     def members(self, group: str, parts: Mapping[str, MetricOrExplainer]) -> dict[str, MetricOrExplainer]:
-        """The parts by name, of which an option may stand for several; parts that break their contract fail.
+        """The parts by name, of which an option may represent several; parts that break their contract fail.
 
-        Raises ConfigError for a name that occurs twice, BmxError for options that stand for nothing.
+        Raises ConfigError for a name that occurs twice, BmxError for options that represent nothing.
         """
         known: dict[str, MetricOrExplainer] = {}
         for option, part in parts.items():
@@ -300,7 +300,7 @@ class Planner:
         is_random = explainer is not None and explainer.stochastic
         for seed in dict.fromkeys((options.seed, *(options.seeds if is_random else ()))):
             identity = explanation_identity(metric, asked, seed, texts.words)
-            # Without an explainer to ask, the store holds the scores of the metric alone.
+            # Without an explainer to ask, the store holds the scores of the baseline.
             stored_names = (metric_name, ALONE if asked is None else explainer_name)
             roles = () if asked is None else asked.roles(metric.reads)
             slot = slot_of(options.cache_dir, stored_names, identity, pair, metric.reads, roles)

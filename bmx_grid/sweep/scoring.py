@@ -171,8 +171,8 @@ def _needs_device(*parts: Metric | Explainer | None) -> bool:
 class DoneChunk:
     """A chunk of a setting that a worker is done with.
 
-    worker: its name. loading: seconds until the metric had scored a first text in this process, among those it spent;
-    0 of later chunks. error: what ends this setting alone; None where the explanations are stored.
+    worker: its name. loading: seconds until the metric had scored a first text in this process, among those it spent; 0
+    of later chunks. error: what ends this setting alone; None if the explanations are stored.
     """
 
     index: int

@@ -28,7 +28,7 @@ ALONE = "none"  # the explainer's name in settings of a metric alone
 class PlanOptions:
     """What a sweep covers, besides its data sets, metrics and explainers.
 
-    limit: segments per language pair; None for all. seeds: with which settings are repeated, beside `seed`, where the
+    limit: segments per language pair; None for all. seeds: with which settings are repeated, beside `seed`, if the
     explainer is random. leave_out: patterns of settings that are not wanted, "DATASET/LANGUAGE_PAIR/METRIC/EXPLAINER"
     with * for any. words: how texts are segmented.
     Raises ConfigError for a pattern of another form.
@@ -74,10 +74,10 @@ class Setting(Combination):
     """A combination, and what is still to do for it.
 
     keys: of each item in the store. words: how texts are segmented.
-    clusters: N labels; segments of one label share a source, a reference or a document, texts also across the
-    language pairs of a data set. seed: of the explainer's draws, and of folds and resamples.
-    repeated_with: the seed, where it repeats another setting with a further one.
-    slot: where the store keeps what is computed. scores_of_file, words_of_file: what was read from files in its place;
+    clusters: N labels; segments of one label share a source, a reference or a document, texts also across the language
+    pairs of a data set. seed: of the explainer's draws, and of folds and resamples.
+    repeated_with: the seed, if it repeats another setting with a further one.
+    slot: if the store keeps what is computed. scores_of_file, words_of_file: what was read from files in its place;
     None if it is computed.
     missing: positions of segments that are not explained yet; n_texts_of_all: how many texts each segment needs.
     """

@@ -227,10 +227,10 @@ def repeated(names: Sequence[str], sizes: Sequence[int] | int = 1) -> pa.Diction
 
 
 def scores_table(results: Iterable[SettingResult]) -> pa.Table:
-    """NAMES, then the columns of all settings; null where a setting does not have a column that another has."""
+    """NAMES, then the columns of all settings; null if a setting does not have a column that another has."""
     import pyarrow as pa
 
-    # of the core, whose types are known even where all values are null
+    # of the core, whose types are known even if all values are null
     kinds = dict.fromkeys(("id", "system", "cluster", "human_name"), pa.string())
     kinds |= {f"words_{role}": pa.int32() for role in ROLES}
     done = in_order(results)
@@ -302,7 +302,7 @@ def ceilings_table(sets: Iterable[SegmentSet]) -> pa.Table | None:
     """One row per data set, language pair and judgement whose raters are published, the primary judgement first.
 
     raters: ratings per segment, their harmonic mean; reliability: ICC(1,k) of the mean of these; ceiling: its square
-    root. NaN where they are undefined (see measures.reliability). None where no raters are published.
+    root. NaN if they are undefined (see measures.reliability). None if no raters are published.
     """
     import pyarrow as pa
 

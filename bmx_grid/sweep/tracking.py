@@ -1,7 +1,7 @@
 """Tracking watches a sweep from outside, which never depends on it: in MLflow a run for it and one for each setting.
 
 Only the main process tracks. A repeated sweep finds its runs by their tags and completes what is missing, so nothing is
-there twice. Whatever goes wrong with a store is one warning, and the sweep goes on without it.
+duplicated. Whatever goes wrong with a store is one warning, and the sweep goes on without it.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ class MlflowTracker(Tracker):
     def _open(self, name: str, config: str) -> None:
         """Two searches give the runs of the sweep and of its settings that an earlier run of the same sweep made.
 
-        One that was deleted is restored if it is needed, so that nothing is there twice whoever restores it later.
+        One that was deleted is restored if it is needed, so that nothing is duplicated whoever restores it later.
         """
         configure_mlflow()
         from mlflow import MlflowClient
@@ -326,7 +326,7 @@ class MlflowTracker(Tracker):
             log_files(self._client, run, kept)
 
     def _may_keep(self, run: Any, names: Sequence[str]) -> bool:
-        """Whether artifacts of these names go to the store's own folder; one warning per sweep where they do not."""
+        """Whether artifacts of these names go to the store's own folder; one warning per sweep if they do not."""
         try:
             for name in names:
                 check_artifact(self._address, run.info.artifact_uri, name)
@@ -358,7 +358,7 @@ class MlflowTracker(Tracker):
         self._client.set_terminated(run_id, status=status)
 
     def where(self) -> str:
-        """How to open the runs in a browser; nothing where the store was given up."""
+        """How to open the runs in a browser; nothing if the store was given up."""
         if self.failure is not None:
             return ""
         is_server = self._address.startswith(("http://", "https://"))

@@ -138,7 +138,7 @@ class Program:
         return f"{how}{f', its last lines: {said}' if said else ''}"
 
     def _line(self, timeout: float) -> str:
-        """The next line of its output. Raises _Ended if there is none in time."""
+        """The next line of its output. Raises _Ended if there is not one in time."""
         while not self.lines:
             try:
                 block = self.output.get(timeout=timeout)

@@ -50,7 +50,7 @@ class Seq2SeqMetric(ModelMetric):
         check_translator(self.model, self.revision)
 
     def fitted(self, segments: SegmentSet) -> Self:
-        """This metric for the languages of a set, where none are given."""
+        """This metric for the languages of a set, if none are given."""
         return cast(Self, super().fitted(segments)).of_languages(segments.language_pair)
 
     def of_languages(self, language_pair: str) -> Self:

@@ -38,7 +38,7 @@ class DatScore(Mixed, Seq2SeqMetric):
     augment: languages that the ground truths are translated into by the model, e.g. [fr]: texts "source.fr" and
         "reference.fr".
     directions: those that are summed; None for every pair of texts of which one is the hypothesis, both ways.
-        "hypothesis.fr" may be named as well: then each hypothesis, and each perturbation of it, is translated.
+        "hypothesis.fr" may be named, too: then each hypothesis, and each perturbation of it, is translated.
     term_weights: of the tokens, entropy (eq. 4) or uniform (BARTScore's). weights: of the directions (eq. 3).
 
     Translations and scores of the set that it is fitted to are made once and kept in `cache_dir`, whatever is made of
@@ -139,7 +139,7 @@ class DatScore(Mixed, Seq2SeqMetric):
         return list(dict.fromkeys(names))
 
     def _versions(self, name: str, items: Sequence[Item]) -> list[str]:
-        """The text of this name of each item, translated where the name has a language."""
+        """The text of this name of each item, translated if the name has a language."""
         role = cast(Role, name.partition(".")[0])
         texts = [item.text(role) for item in items]
         if "." not in name:

@@ -67,7 +67,7 @@ class Kept:
 
 
 def _read(file: Place) -> Any:
-    """The values in a file; None where there is none, or a damaged one, of which it warns."""
+    """The values in a file; None if missing, or a damaged one, of which it warns."""
     try:
         with opened(file) as source:
             content = source.read().decode(errors="replace")

@@ -29,7 +29,7 @@ def likelihoods(network: Any, states: Any, rows: Ints, wanted: Ints, *, entropie
     """Log-probabilities of tokens, and the entropies of the distributions they are drawn from.
 
     states: tensor [R, D], the decoder's last. rows: int64[T], which state each token follows. wanted: int64[T] tokens.
-    Returns float64[T] natural logarithms, and float64[R] entropies in nats, NaN unless asked for. Exponentials are of
+    Returns float64[T] natural logarithms, and float64[R] entropies in nats, NaN unless requested. Exponentials are of
     float32 logits less their running maximum (Milakov & Gimelshein, 2018); their sums are in float32 within a block of
     the vocabulary and in float64 across blocks.
     """
@@ -61,7 +61,7 @@ def likelihoods(network: Any, states: Any, rows: Ints, wanted: Ints, *, entropie
         places = ordered_places[in_block]
         columns = ordered_tokens[in_block] - start
         wanted_logits[places] = logits[ordered_rows[in_block], columns]
-        # Where a block has a higher maximum, what was summed below the old one is scaled down to it.
+        # If a block has a higher maximum, what was summed below the old one is scaled down to it.
         higher = torch.maximum(top, logits.amax(dim=1, keepdim=True))
         lowered = (top - higher)[:, 0].to(precise)
         scale = lowered.exp()
@@ -71,7 +71,7 @@ def likelihoods(network: Any, states: Any, rows: Ints, wanted: Ints, *, entropie
         logits -= top
         shares = logits.exp()
         if entropies:
-            # A token that never comes has the logit -inf, and 0 * -inf is NaN where it has to be 0.
+            # A token that never comes has the logit -inf, and 0 * -inf is NaN if it has to be 0.
             mixed += (shares * logits.clamp_(min=_LOWEST)).sum(dim=1)
         total += shares.sum(dim=1)
     log_normalizer = top[:, 0].to(precise) + total.log()
@@ -114,7 +114,7 @@ def forced(
     use(loaded.tokenizer, languages)
     source_ids = tokenize(loaded, list(source_numbers), max_length)
     labels = tokenize(loaded, targets, max_length, target=True)
-    # `concatenate` needs an array, also where there is no target.
+    # `concatenate` needs an array, also if there is no target.
     nothing = np.empty(0, dtype=np.int32)
     flat_labels = np.concatenate([*labels, nothing]).astype(np.int64)
     inputs = _decoder_inputs(loaded.network, labels)
@@ -223,7 +223,7 @@ class _Questions:
         questions, states = zip(*self._waiting, strict=True)
         self._waiting = []
         asked = np.concatenate(questions)
-        # Where the state of a question is, and so of each token that asks it, of any target.
+        # If the state of a question is, and so of each token that asks it, of any target.
         state_of_question = np.full(len(self._seen), -1)
         state_of_question[asked] = np.arange(len(asked))
         state_of_token = state_of_question[self.of_token]
@@ -286,8 +286,8 @@ def translate(
 ) -> list[str]:
     """The translation of each text: the likeliest token at each step. The tokenizer is set to the languages.
 
-    It ends at twice its source's tokens and ten more, where the model has not ended it before. max_length: the most
-    tokens per text; None for the model's own limit.
+    It ends at twice its source's tokens and ten more, if the model has not ended it before. max_length: the most tokens
+    per text; None for the model's own limit.
 
     A text without anything but blanks is its own translation: models make up one. A batch that does not fit into memory
     is halved; raises torch.OutOfMemoryError when not even one text fits.

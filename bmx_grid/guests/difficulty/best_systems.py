@@ -38,7 +38,7 @@ OF_WORDS = ("Difficulty: 1 less the mean, over the systems, of the token's best 
 def compute(given: Given) -> dict[str, pd.DataFrame]:
     """What the evaluations `top_systems` and `difficulty` found, by the names of their tables; nothing without them.
 
-    Each metric once, from its first explainer: rows are of the metric alone. Of a metric that is fitted on the systems
+    Each metric once, from its first explainer: rows are of the baseline. Of a metric that is fitted on the systems
     compared, these rows only.
     """
     result = {}

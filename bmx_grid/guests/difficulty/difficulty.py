@@ -31,8 +31,8 @@ class DifficultyEvaluation(Evaluation):
     unavailable (a cached sweep elsewhere) there are no rows, and a warning. Weights are not stored, since they are a
     number for each token of each reference under each of a dozen fits, and these tables need a hundred references.
     references: how many, spread evenly over the set. sentences: of how many of them all tokens are listed: those in
-    which difficulty is largest. top: a second fit, as "top:30%", where the metric has it (`best`); null for none.
-    Raises ConfigError for numbers below 1, and another `top`.
+    which difficulty is largest. top: a second fit, as "top:30%", if the metric has it (`best`); null for none. Raises
+    ConfigError for numbers below 1, and another `top`.
     """
 
     QUESTIONS: ClassVar[tuple[str, ...]] = ("bmx_grid.guests.difficulty.best_systems",)
@@ -84,7 +84,7 @@ class DifficultyEvaluation(Evaluation):
         return [{"difficulty": bins, "difficult_words": words}]
 
     def _some(self, references: Sequence[str]) -> list[str]:
-        """As many distinct references as are asked for, spread evenly."""
+        """As many distinct references as are requested, spread evenly."""
         distinct = list(dict.fromkeys(references))
         count = min(self.references, len(distinct))
         spread = np.linspace(0, len(distinct) - 1, count)

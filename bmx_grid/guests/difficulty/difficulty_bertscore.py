@@ -60,7 +60,7 @@ def matches_of(metric: DifficultyBertScore, pairs: Sequence[Pair]) -> dict[Pair,
                 counted_places = is_counted[side][row]
                 best_cosines.append(cosines[side][row, counted_places].astype(np.float64))
                 tokens.append(ids[side][row, counted_places])
-            # `best_matches` gives -2, or a match with a special token, where the other text has no token.
+            # `best_matches` gives -2, or a match with a special token, if the other text has no token.
             if not all(map(len, tokens)):
                 best_cosines = [np.zeros(len(side_tokens)) for side_tokens in tokens]
             pair = pairs[number]
@@ -77,8 +77,8 @@ class DifficultyBertScore(BertScore):
 
     The difficulty of a reference token is 1 less the mean, over the systems, of its best cosine with a token of the
     system's output. Recall is the mean over reference tokens of difficulty times best cosine; precision the mean over
-    hypothesis tokens, which have the weight of the same token in the reference, or 1 where it is not there. Both are
-    divided by the number of tokens, not by the sum of weights. The score is their F, 0 where either is not above 0.
+    hypothesis tokens, which have the weight of the same token in the reference, or 1 if it is missing. Both are divided
+    by the number of tokens, not by the sum of weights. The score is their F, 0 where either is not above 0.
 
     specials: whether the begin and the end of a text may be the best match of a token of the other text ("matchable",
         as in the authors' code) or not ("excluded"). They are not scored themselves, and have no weight.
@@ -93,8 +93,8 @@ class DifficultyBertScore(BertScore):
     more difficult. A reference that differs from those fitted on (explainers perturb it) belongs to the segment with
     the same hypothesis, or with most words in common (`_Prepared`); its tokens keep the weights of those
     they are aligned with, other tokens have the weight of the same token in that reference, or 1.
-    Where a reference has no weight above rounding (1e-6; all systems said the same as the reference), recall and score
-    are 0, and counted in the fourth statistic. Not fitted, all weights are 1, with a warning.
+    If a reference has no weight above rounding (1e-6; all systems said the same as the reference), recall and score are
+    0, and counted in the fourth statistic. Not fitted, all weights are 1, with a warning.
     """
 
     GONE: ClassVar[Mapping[str, Any]] = {"systems": "all"}
@@ -139,7 +139,7 @@ class DifficultyBertScore(BertScore):
     def fitted(self, segments: SegmentSet) -> DifficultyBertScore:
         """This metric with the outputs that it is fitted on; the weights are computed when they are first needed.
 
-        Raises ConfigError for fewer than two systems, or where the best are not known.
+        Raises ConfigError for fewer than two systems, or if the best are not known.
         """
         return dataclasses.replace(self, outputs=outputs_of(segments, ranked=self.best))
 
@@ -188,7 +188,7 @@ class DifficultyBertScore(BertScore):
         the column `mean` of systems.parquet.
         """
         n_segments = sums[..., 2]
-        # Both branches of `where` are computed: where they divide by 0, the other branch is taken.
+        # Both branches of `where` are computed: if they divide by 0, the other branch is taken.
         with np.errstate(invalid="ignore", divide="ignore"):
             precision = sums[..., 0] / n_segments
             recall = sums[..., 1] / n_segments
@@ -217,8 +217,8 @@ class DifficultyBertScore(BertScore):
         """Tokens of each reference, and their difficulties float64[F, tokens] under the F fits.
 
         The first fit is on all systems; with `best` follow those on the best 2, 3, … (`columns_of_best`). Runs the
-        model for references whose weights are not known yet. Raises ConfigError where it was not fitted at all, and
-        for a reference that it was not fitted on.
+        model for references whose weights are not known yet. Raises ConfigError if it was not fitted at all, and for a
+        reference that it was not fitted on.
         """
         if self.outputs is None:
             raise ConfigError("difficulty-aware BERTScore has not been fitted, so that nothing is known of difficulty.")
@@ -241,10 +241,10 @@ class DifficultyBertScore(BertScore):
 class _Prepared:
     """What is known of the segments that a metric is fitted on, kept between calls.
 
-    A pair of texts belongs to the segments with its reference and its hypothesis, else to those with its reference.
-    Where the reference is none of theirs, because it was perturbed, the pair belongs to the segments with its
-    hypothesis; of several references, or of all where the hypothesis was perturbed as well, to that which shares most
-    words with it (the shorter one of two, then the first in alphabetical order). None where no word is shared.
+    A pair of texts belongs to the segments with its reference and its hypothesis, else to those with its reference. If
+    the reference is not one of theirs, because it was perturbed, the pair belongs to the segments with its hypothesis;
+    of several references, or of all if the hypothesis was perturbed, too, to that which shares most words with it (the
+    shorter one of two, then the first in alphabetical order). None if no word is shared.
 
     fingerprint: of the metric, by which this is kept: the model's folder may be overwritten.
     """
@@ -265,7 +265,7 @@ class _Prepared:
                 self._by_output[pair[1]].add(reference)
 
     def rows(self, reference: str, hypothesis: str) -> tuple[int, ...]:
-        """Positions of the segments of a pair, which have one reference in common; none where nothing is known."""
+        """Positions of the segments of a pair, which have one reference in common; none if nothing is known."""
         if reference not in self.of_reference:
             reference = self._closest_reference(reference, self._by_output.get(hypothesis))
         rows = self._by_pair.get((reference, hypothesis))
@@ -274,9 +274,9 @@ class _Prepared:
         return tuple(rows)
 
     def _closest_reference(self, perturbed: str, references: Collection[str] | None) -> str:
-        """The reference that shares most words with a perturbed one; "" where none shares any.
+        """The reference that shares most words with a perturbed one; "" if none shares any.
 
-        references: those with its hypothesis, one of which it must be; None where that was perturbed, too.
+        references: those with its hypothesis, one of which it must be; None if that was perturbed, too.
         """
         words = _words(perturbed)
         ranked = []
@@ -310,7 +310,7 @@ class _Prepared:
         return pairs or [(reference, reference)]
 
     def fit(self, rows: tuple[int, ...], tokens: Ints, matches: Mapping[Pair, Match]) -> TokenWeights:
-        """The weights of the tokens of a reference, perturbed perhaps, of these segments; 1 where there are none."""
+        """The weights of the tokens of a reference, perturbed perhaps, of these segments; 1 if missing."""
         if not rows:
             n_fits = 1 + len(self._metric.columns_of_best())
             ones = np.ones((n_fits, len(tokens)))

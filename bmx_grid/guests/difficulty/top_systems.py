@@ -1,6 +1,6 @@
 """Correlation with human judgements on the best systems alone (Zhan et al. 2021, table 1, figure 2).
 
-Metrics are compared there as well. The tables are top_systems.parquet, ranks.parquet and top_differences.parquet.
+Metrics are compared there, too. The tables are top_systems.parquet, ranks.parquet and top_differences.parquet.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ Levels = Mapping[tuple[int, str], SystemLevel]
 class TopSystemsEvaluation(Evaluation):
     """Correlations of system scores with people among the best 3, 4, … systems by human score, and their ranks.
 
-    A metric that was fitted on these systems alone (`DifficultyBertScore.best`) has rows as fitted on them as well.
-    resamples: of each interval; seed: of its draws. system_score: as for the evaluation `levels`. Judged is the metric
-    alone, by the primary human score.
+    A metric that was fitted on these systems alone (`DifficultyBertScore.best`) has rows as fitted on them, too.
+    resamples: of each interval; seed: of its draws. system_score: as for the evaluation `levels`. Judged is the
+    baseline, by the primary human score.
     Raises ConfigError for a negative number of resamples.
     """
 
@@ -102,7 +102,7 @@ def _is_fitted(levels: Levels) -> bool:
 
 
 def _top_rows(size: int, fitted: str, level: SystemLevel) -> Iterator[TopRow]:
-    # The last row, soft accuracy, is computed when it is asked for, and here it is not.
+    # The last row, soft accuracy, is computed when it is requested, and here it is not.
     for row in itertools.islice(level.rows(), len(OF_SYSTEMS)):
         yield TopRow(
             human_name=level.human_name,
@@ -135,7 +135,7 @@ def _rank_rows(size: int, fitted: str, level: SystemLevel) -> Iterator[RankRow]:
 
 
 def _differences(left: Levels, right: Levels, against: str) -> Iterator[DifferenceRow]:
-    """Of every number of systems that both have, each as fitted on these systems where it is."""
+    """Of every number of systems that both have, each as fitted on these systems if it is."""
     sizes = {size for size, _ in left}
     sizes &= {size for size, _ in right}
     for size in sorted(sizes):
@@ -174,7 +174,7 @@ def _best_first(setting: Finished) -> list[str]:
 
 
 def _parts(setting: Finished, systems: list[str]) -> Iterator[tuple[str, Finished]]:
-    """The setting with these systems alone, as it was scored, and as fitted on these where there are such scores."""
+    """The setting with these systems alone, as it was scored, and as fitted on these if there are such scores."""
     size = len(systems)
     kept = set(systems)
     is_kept = [segment.system in kept for segment in setting.segments.segments]
@@ -183,7 +183,7 @@ def _parts(setting: Finished, systems: list[str]) -> Iterator[tuple[str, Finishe
     if statistics is not None:
         statistics = statistics[rows]
     scores = AttributionSet(setting.scores.base_scores[rows], {}, statistics, systems=setting.scores.systems)
-    # The metric alone is judged: boosts and words are left out.
+    # The baseline is judged: boosts and words are left out.
     part = replace(
         setting,
         segments=setting.segments.take(rows),

@@ -18,7 +18,7 @@ from bmx_grid.core.secrets import is_of_this_machine
 
 Reply = TypeVar("Reply")
 MOST_REPLY_BYTES = 8_000_000  # of a reply; the connection is closed where more follows
-MALFORMED = 3  # tries, where a server answers with something that is no answer
+MALFORMED = 3  # tries, if a server answers with something that is no answer
 LIST_RETRIES = 2
 REFUSED = (401, 403)  # statuses of a key that is not accepted
 NO_REPLY = (ValueError, LookupError, TypeError, AttributeError, RecursionError)  # of what a server sends
@@ -88,7 +88,7 @@ class Server:
     async def reply(
         self, client: Any, body: Mapping[str, Any], read: Callable[[Any], Reply], tries: int = MALFORMED
     ) -> Reply:
-        """What `read` finds in the reply to a body; it raises KeyError and its like where the reply is none."""
+        """What `read` finds in the reply to a body; it raises KeyError and its like if the reply is not one."""
         import aiohttp
         import openai
 

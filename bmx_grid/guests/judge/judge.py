@@ -1,4 +1,4 @@
-"""A language model that is asked for a score: GEMBA (Kocmi and Federmann, 2023), G-Eval (Liu et al., 2023)."""
+"""A language model that is requested a score: GEMBA (Kocmi and Federmann, 2023), G-Eval (Liu et al., 2023)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Judge(ServedModel, Metric):
         correlations of the repetitions vary is shown beside every gain.
 
     Thoughts (`<think>…</think>`) are no part of an answer. One with several numbers, or with a number beyond the scale,
-    is not read. It is asked for once more with a reminder; then the score is NaN. So it is of a refusal.
+    is not read. It is requested once more with a reminder; then the score is NaN. So it is of a refusal.
     """
 
     VERSION: ClassVar[int] = 2
@@ -96,7 +96,7 @@ class Judge(ServedModel, Metric):
         return np.column_stack([self._averaged(turns), np.ones(len(items)), *turns])
 
     def score(self, items: Sequence[Item]) -> Floats:
-        """float64[n] scores, NaN where no answer holds one."""
+        """float64[n] scores, NaN if no answer holds one."""
         return self._averaged(self._turns(items))
 
     def _turns(self, items: Sequence[Item]) -> Floats:
@@ -106,7 +106,7 @@ class Judge(ServedModel, Metric):
         return np.stack(turns)
 
     def _averaged(self, turns: Floats) -> Floats:
-        """float64[n] means or medians over the repetitions that have a score; NaN where none has."""
+        """float64[n] means or medians over the repetitions that have a score; NaN if none has."""
         if self.repeat == 1:
             return np.asarray(turns[0])
         average = np.nanmean if self.average == "mean" else np.nanmedian

@@ -20,7 +20,7 @@ SCHEMA = """PRAGMA journal_mode=WAL;
 PRAGMA synchronous=NORMAL; -- an answer survives the end of the process
 CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL);"""
 ReadReply = TypeVar("ReadReply")
-ReadAnswer = Callable[[Answer], ReadReply | None]  # what an answer says; None where it says nothing
+ReadAnswer = Callable[[Answer], ReadReply | None]  # what an answer says; None if it says nothing
 ReadOfItem = Callable[[Item, Answer], ReadReply | None]
 
 
@@ -28,7 +28,7 @@ ReadOfItem = Callable[[Item, Answer], ReadReply | None]
 def answers_database(answers: str | None) -> Iterator[sqlite3.Connection]:
     """The database of answers in a folder, which is made; None keeps none.
 
-    Raises UnavailableError where it cannot be used.
+    Raises UnavailableError if it cannot be used.
     """
     folder = folder_path(answers or ".", "answers")
     file = ":memory:" if answers is None else folder / FILE
@@ -77,7 +77,7 @@ def answer_in(reply: Any) -> Answer:
     tokens: list[Sequence[tuple[str, float]]] = []
     log_probabilities = choice.get("logprobs") or {}
     for place in log_probabilities.get("content") or ():
-        # The token of the text comes first; some servers list it among the most probable ones as well.
+        # The token of the text comes first; some servers list it among the most probable ones, too.
         candidates = [(place["token"], float(place["logprob"]))]
         for top in place["top_logprobs"]:
             if top["token"] != place["token"]:
@@ -97,7 +97,7 @@ class Exchange(NamedTuple, Generic[ReadReply]):
 
 
 def with_reminder(messages: Messages, answers: Sequence[Answer]) -> Messages:
-    """The messages, and where there is an answer, which could not be read, the request for another one."""
+    """The messages; after an unreadable answer, also the request for another one."""
     if not answers:
         return messages
     unread = answers[0].text or "…"

@@ -22,7 +22,7 @@ LANGUAGES = ("source_language", "target_language")
 FIELDS = (*ROLES, "references", *LANGUAGES)
 NUMBER = "number"  # the way in which answers are read by default
 ERRORS = "errors"  # answers are lists of errors, whose points are taken off
-# Points of an error as in MQM (Freitag et al. 2021), where a critical one counts as a translation of something else.
+# Points of an error as in MQM (Freitag et al. 2021), if a critical one counts as a translation of something else.
 POINTS = {"minor": 1.0, "major": 5.0, "critical": 25.0}
 PLAIN_NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
 BETWEEN = re.compile(r"""[\s:=<>|*_"'`]+""")  # words of an answer, marks of Markdown, JSON and XML among it
@@ -32,7 +32,7 @@ THOUGHT_END = re.compile("</think(?:ing)?>", re.IGNORECASE)
 
 
 class Answer(NamedTuple):
-    """text: of the first choice, "" where the model refused. cut: whether it ends at `max_tokens`.
+    """text: of the first choice, "" if the model refused. cut: whether it ends at `max_tokens`.
 
     tokens: by position the (token, log probability) pairs, that of the text first, then the most probable others.
     """
@@ -135,7 +135,7 @@ class Prompt:
         return ""
 
     def languages(self, language_pair: str) -> dict[str, str]:
-        """The names of the languages of a pair, in English, where the prompt names them.
+        """The names of the languages of a pair, in English, if the prompt names them.
 
         Raises ConfigError for a pair that is not two codes of languages, or "none";
         UnavailableError without the package that knows names.
@@ -195,7 +195,7 @@ class Prompt:
         return (system, user)
 
     def score_of(self, answer: Answer) -> float:
-        """0 to 1; NaN where the answer, without the model's thoughts, does not hold exactly one number of the scale."""
+        """0 to 1; NaN if the answer, without the model's thoughts, does not hold exactly one number of the scale."""
         if self.score == "expectation":
             value = _expectation(answer, self.lowest, self.highest)
         elif self.score == NUMBER:
@@ -222,7 +222,7 @@ def without_thoughts(text: str) -> str:
 
 
 def _answered(text: str) -> tuple[int, int]:
-    """Where a text without its thoughts starts and ends."""
+    """If a text without its thoughts starts and ends."""
     start = 0
     for match in THOUGHT_END.finditer(text):
         start = match.end()
@@ -233,7 +233,7 @@ def _answered(text: str) -> tuple[int, int]:
 
 
 def only_number(text: str, highest: float) -> float:
-    """The number that a text says, where it is the only one; else NaN.
+    """The number that a text says, if it is the only one; else NaN.
 
     The end of the scale may follow it, as in 87/100 and "4 out of 5". Nothing is made of other words with digits, such
     as 1,000, 1e3, 90%, 80-90 or f(1), so that a text with one of these is not read.
@@ -249,7 +249,7 @@ def only_number(text: str, highest: float) -> float:
 
 
 def only_value(text: str, key: str) -> Any:
-    """The value of a key in the only JSON object of a text that has it, thoughts aside; None where there is no such."""
+    """The value of a key in the only JSON object of a text that has it, thoughts aside; None if there is no such."""
     values = [entry[key] for entry in _objects(without_thoughts(text)) if key in entry]
     return values[0] if len(values) == 1 else None
 
@@ -284,7 +284,7 @@ def _points(text: str) -> float:
 
 
 def _matched(expression: str, text: str) -> float:
-    """The number that the group of an expression matches, where it matches once, and no piece of a longer number."""
+    """The number that the group of an expression matches, if it matches once, and no piece of a longer number."""
     answer = without_thoughts(text)
     matches = [match for match in re.finditer(expression, answer) if match[1]]
     if len(matches) != 1:
@@ -314,7 +314,7 @@ def _number(value: object) -> float:
 def _expectation(answer: Answer, lowest: float, highest: float) -> float:
     """The mean of the scale's numbers at the token that is the answer's number, weighted by probability (G-Eval).
 
-    NaN where no token is the whole number: the 8 of an 87 in two tokens says nothing of it.
+    NaN if no token is the whole number: the 8 of an 87 in two tokens says nothing of it.
     """
     number = only_number(answer.text, highest)
     if not lowest <= number <= highest:

@@ -1,7 +1,7 @@
 """A language model behind an OpenAI-compatible server: requests at once, retries, and every answer kept on disk.
 
 The client is the package `openai`, which tries again after 408, 409, 429, 5xx and lost connections, later each time,
-and waits as long as a server asks for (Retry-After); over aiohttp it takes the least time of a processor. An answer is
+and waits as long as a server requests (Retry-After); over aiohttp it takes the least time of a processor. An answer is
 kept as soon as it can be read, under the digest of all that it depends on: what was answered is never asked again,
 however a sweep ends. What cannot be read is not kept: the next sweep asks again, of a server that was mended meanwhile.
 """
@@ -43,7 +43,7 @@ from bmx_grid.words.perturbation import Item
 # Fields of a request that keys of the option say.
 OWN_FIELDS = frozenset({"model", "messages", "temperature", "max_tokens", "max_completion_tokens", "seed"})
 MOST_UNREAD = 20  # items in a row whose answers cannot be read, before nothing more is asked
-SILENT = 60.0  # seconds for which a server that did not answer is not asked for its models again
+SILENT = 60.0  # seconds for which a server that did not answer is not requested its models again
 SEND_TOKENS = "vLLM and llama.cpp's server send them, `transformers serve` does not"
 
 
@@ -162,18 +162,18 @@ class ServedModel(Component):
         self.named_by_the_server()
 
     def served_as(self, language_pair: str) -> Self:
-        """With the model's name as the server reports it, where there is a server (`check` says if there is none)."""
+        """With the model's name as the server reports it, if there is a server (`check` says if there is not one)."""
         served: str | None = None
         with contextlib.suppress(UnavailableError):
             served = self.named_by_the_server()
         return replace(self, served=served, language_pair=language_pair)
 
     def named_by_the_server(self) -> str:
-        """The name under which the server serves the model: that of its weights, where it tells (vLLM does).
+        """The name under which the server serves the model: that of its weights, if it tells (vLLM does).
 
         A process asks once. Of a server that does not answer, the name that it gave before; of one that is not asked
-        because the run is dry, that or the model's. Raises UnavailableError where there is none, and for a model that
-        is not named or not served.
+        because the run is dry, that or the model's. Raises UnavailableError if missing, and for a model that is not
+        named or not served.
         """
         if not self.model:
             group, _, _ = self.OPTION.partition(".")
@@ -204,7 +204,7 @@ class ServedModel(Component):
         return digest([self.base_url, self.model])
 
     def _named_before(self) -> str | None:
-        """The name that the server gave when it was asked last; None where it never was."""
+        """The name that the server gave when it was asked last; None if it never was."""
         answer = kept_before(self.answers, self._place_of_name())
         if answer is None:
             return None
@@ -319,7 +319,7 @@ class ServedModel(Component):
         return exchanges
 
     async def _exchange(self, client: Any, messages: Messages, read: ReadAnswer[ReadReply]) -> Exchange[ReadReply]:
-        """One item's answers: the first, and where it cannot be read the one after a reminder."""
+        """One item's answers: the first, and if it cannot be read the one after a reminder."""
         first = await self._server.reply(client, self._body(messages), answer_in)
         value = read(first)
         if value is not None:
@@ -363,7 +363,8 @@ class ServedModel(Component):
         return f"{example} ({'; '.join(reasons)})"
 
 
-# What servers said in this process, by address, model and key: until when it holds, and the name or why there is none.
+# What servers said in this process, by address, model and key: until when it holds, and the name or why there is not
+# one.
 _NAMES: dict[tuple[str, str, str], tuple[float, str | UnavailableError]] = {}
 # Items whose answers could not be read since one could be, in this process, by server and settings.
 _UNREAD_IN_A_ROW: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Do explainers mark the errors that people mark, as well as people do? Are error-free segments told from others?"""
+"""Do explainers mark the errors that people mark, and people do? Are error-free segments told from others?"""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OF_ERROR_FREE = (
 def compute(given: Given) -> dict[str, Any]:
     """What the tables of spans say.
 
-    spans, error_free: as their evaluation wrote them, None where a sweep has no such table.
+    spans, error_free: as their evaluation wrote them, None if a sweep has no such table.
     spans_in_words: a sentence per language pair, gold and measure on the best explainer and the best person.
     undefined_pairs: how many language pairs have no error-free segment, or no other.
     """

@@ -39,10 +39,10 @@ class SpansEvaluation(Evaluation):
     Error-free is a segment with a human score of `error_free_least` or more in which nobody marked an error, an
     omission among them (WMT26, task 3). error_free_human: the name of that score; null is the first that begins with
     "esa". A metric, or a boost of it, calls a segment error-free at the threshold that is best on the other folds of
-    the language pair; an explainer, where it marks nothing. MCC is undefined where no segment is error-free, or all.
+    the language pair; an explainer, if it marks nothing. MCC is undefined if no segment is error-free, or all.
 
-    extra: as of `FileSource`. resamples, seed: of whole clusters, for intervals. Raises ConfigError for a human
-    score that is not there.
+    extra: as of `FileSource`. resamples, seed: of whole clusters, for intervals. Raises ConfigError for a human score
+    that is missing.
     """
 
     SECONDS: ClassVar[float] = 3e-3
@@ -84,7 +84,7 @@ class SpansEvaluation(Evaluation):
         return results
 
     def _read(self, name: str, path: str, segments: SegmentSet) -> Ratings | None:
-        """The spans of a file; None where it has none of the language pair."""
+        """The spans of a file; None if it has none of the language pair."""
         option = Imported(name=name, file=path, language_pairs=(segments.language_pair,), extra=self.extra)
         try:
             (path_found,) = option.paths(segments).values()
@@ -99,7 +99,7 @@ class SpansEvaluation(Evaluation):
     def _rows(
         self, setting: Finished, gold_name: str, judge: str, kind: str, judged: Ratings, gold: Ratings
     ) -> Iterator[SpanRow]:
-        """A row per measure; none where no segment was judged by both. A file with itself: its annotators."""
+        """A row per measure; none if no segment was judged by both. A file with itself: its annotators."""
         characters: list[Floats] = []
         matches: list[Floats] = []
         places = []
@@ -178,7 +178,7 @@ class SpansEvaluation(Evaluation):
         )
 
     def _human(self, setting: Finished) -> str | None:
-        """The name of the human score that tells error-free segments; None where there is none."""
+        """The name of the human score that tells error-free segments; None if missing."""
         names = setting.segments.judgements.aspects
         if self.error_free_human is None:
             return next((name for name in names if name.lower().startswith("esa")), None)

@@ -37,7 +37,9 @@ ROW_TYPES = {
 
 
 def compute(given: Given) -> dict[str, pd.DataFrame | None]:
-    """What the evaluation of tasks wrote of the metrics alone, by table; None where a sweep has no such table."""
+    """What the evaluation of tasks wrote of the metrics without an explainer, by table; None if a sweep has no such
+    table.
+    """
     tables: dict[str, pd.DataFrame | None] = {}
     for name, row_type in ROW_TYPES.items():
         tables[name] = given.frame(name, row_type) if name in given.frames else None
@@ -82,7 +84,7 @@ def _with_task_names(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def _lacking(scores: pd.DataFrame) -> Iterator[Table]:
-    """The metrics that lack a task, and what they lack; no table where all metrics have all tasks."""
+    """The metrics that lack a task, and what they lack; no table if all metrics have all tasks."""
     # A task that is undefined for every metric, or weighs nothing, is no task.
     known = scores[np.isfinite(scores["value"]) & (scores["weight"] > 0)]
     tasks = known.drop_duplicates("task").sort_values(["place", "statistic"])
@@ -118,7 +120,7 @@ def _each_task(scores: pd.DataFrame, means: Mapping[str, float]) -> Table:
 
 
 def _of_outliers(outliers: pd.DataFrame) -> Iterator[Table]:
-    """Each metric once, whatever its explainer, where there are outliers."""
+    """Each metric once, whatever its explainer, if there are outliers."""
     rows = outliers[outliers["n_outliers"] > 0].drop_duplicates([*OF_METRIC])
     if rows.empty:
         return

@@ -94,7 +94,7 @@ class Task:
 
 @dataclass(frozen=True, kw_only=True)
 class TasksEvaluation(Evaluation):
-    """Metrics alone over all tasks of a sweep.
+    """Metrics without an explainer over all tasks of a sweep.
 
     statistics: of each language pair. acc_eq of segments by item, spa, and pearson of segments; document_kendall, the
     mean of Kendall's tau-b within documents; pairwise_accuracy and system_pearson of the scores of systems. The mean
@@ -107,7 +107,7 @@ class TasksEvaluation(Evaluation):
     """
 
     VERSION: ClassVar[int] = 3  # a metric that lacks a task is left out; equal distances tie in acc_eq
-    SECONDS: ClassVar[float] = 4e-4  # where a language pair has a dozen metrics
+    SECONDS: ClassVar[float] = 4e-4  # if a language pair has a dozen metrics
     SCOPE: ClassVar[tuple[str, ...]] = OF_PAIR
     QUESTIONS: ClassVar[tuple[str, ...]] = ("bmx_grid.guests.tasks.shared_task",)
     ROWS: ClassVar[Mapping[str, type]] = {
@@ -140,7 +140,7 @@ class TasksEvaluation(Evaluation):
         if len(settings[0].segments.systems) < 2:
             return results
         results[0]["human_ranking"] = list(_human_ranking(settings[0]))
-        # The metric alone is the same in all of its settings: its first one stands for it.
+        # The baseline is the same in all of its settings: its first one represents it.
         first_places = [places[0] for places in grouped(settings, OF_METRIC)]
         for place in first_places:
             results[place]["outliers"] = [_without_outliers(settings[place])]
@@ -207,7 +207,7 @@ class TasksEvaluation(Evaluation):
     ) -> Iterator[tuple[str, TaskRank]]:
         """The row of each metric that has all tasks, as mt-metrics-eval's AverageCorrs ranks; none of a single metric.
 
-        A task that is undefined for every metric is none.
+        A task that is undefined for every metric is not one.
         """
         shared = []
         for task in tasks:
@@ -272,7 +272,7 @@ class TasksEvaluation(Evaluation):
 
 
 def _scores(setting: Finished, statistic: TaskStatistic) -> Scores:
-    """The scores of a metric alone, of segments, or of systems where the statistic is of these."""
+    """The scores of a metric alone, of segments, or of systems if the statistic is of these."""
     if statistic not in OF_SYSTEM_SCORES:
         return scores_at_level(setting, BASE, "segment", statistic, turn=True)
     scores = scores_at_level(setting, BASE, "system", "pearson", turn=True)

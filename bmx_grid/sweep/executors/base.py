@@ -70,7 +70,7 @@ class Executor(Component):
         """Raise BmxError with the way out where this executor cannot run here, before anything is begun."""
 
     def _started(self) -> AbstractContextManager[Workers]:
-        """The workers. When the block ends no process of them is left; where an error ends it they are killed."""
+        """The workers. When the block ends no process of them is left; if an error ends it they are killed."""
         raise NotImplementedError
 
     def run(self, jobs: Iterable[Job]) -> Iterator[Any]:
@@ -95,7 +95,7 @@ class Executor(Component):
         with ExitStack() as stack:
             same = copy.copy(self)
             if type(self).run is Executor.run:
-                # The fields of an executor are frozen; what a block keeps is none of them.
+                # The fields of an executor are frozen; what a block keeps is not one of them.
                 object.__setattr__(same, "run", KeptWorkers(self._started, stack).run)
             yield same
 
@@ -133,7 +133,7 @@ class Lane:
     """One or several workers that take jobs through `submit`; has_device: whether each of them holds a device.
 
     submit: returns a future, as `concurrent.futures` and Dask have it.
-    expected: that workers will come where there are none yet, so that jobs for them wait.
+    expected: that workers will come if missing yet, so that jobs for them wait.
     open: jobs that were submitted and are not done; done: jobs that ended; held: jobs that wait for these workers.
     """
 
@@ -147,7 +147,7 @@ class Lane:
 
 
 class Workers:
-    """Workers that were started, or found; killed: what is said where a worker ended before its job did."""
+    """Workers that were started, or found; killed: what is said if a worker ended before its job did."""
 
     def __init__(self, lanes: Sequence[Lane], killed: str = "") -> None:
         self.lanes = lanes
@@ -174,7 +174,7 @@ def results(workers: Workers, jobs: Iterable[Job]) -> Iterator[Any]:
     looked = time.monotonic()
 
     def job_for(lane: Lane) -> Job | None:
-        """The next job of the lane's kind, or of any where no lane is of the other kind; others are held."""
+        """The next job of the lane's kind, or of any if no lane is of the other kind; others are held."""
         nonlocal has_more
         others = [other for other in workers.lanes if other.has_device is not lane.has_device]
         kinds = [lane.has_device]

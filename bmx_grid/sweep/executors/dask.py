@@ -41,9 +41,9 @@ class Dask(Executor):
     device_jobs: that many more jobs, each with one process that holds one device; device_options: what their
         cluster_options have beside those of the others. Work that needs a device waits for these.
     log_dir: what the jobs print.
-    timeout: seconds to wait for the scheduler, and for a worker when there is none; jobs may wait in a queue.
+    timeout: seconds to wait for the scheduler, and for a worker when there is not one; jobs may wait in a queue.
     cache_dir: of the sweep; workers on other machines must find the same folder there.
-    Workers at an address are given their devices where they are started:
+    Workers at an address are given their devices if they are started:
     `BMX_DEVICE=cuda:0 dask worker ADDRESS --nthreads 1 --resources device=1`.
     """
 
@@ -200,7 +200,7 @@ def _close(opened: Any) -> None:
 
 
 def cluster_class(name: str) -> Any:
-    """The class of a full name. Raises ConfigError if there is none.
+    """The class of a full name. Raises ConfigError if there is not one.
 
     When dask-jobqueue is imported, it makes Ctrl-C end the process with status 0: kept from that here.
     """
@@ -272,7 +272,7 @@ class Cluster(Workers):
                 self.look()
 
     def lost(self, error: BaseException) -> BmxError | None:
-        """WorkerLost for a job that was tried on several workers, UnavailableError where the connection broke."""
+        """WorkerLost for a job that was tried on several workers, UnavailableError if the connection broke."""
         import distributed
 
         if isinstance(error, distributed.scheduler.KilledWorker):
