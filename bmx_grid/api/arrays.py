@@ -208,7 +208,6 @@ class Boosted:
         return f"Boosted({n_segments} {point}, {rated})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the summary."""
         return f"<pre>{html.escape(self.summary())}</pre>"
 
     def _judged(self) -> tuple[Floats, Floats]:
@@ -285,7 +284,7 @@ def boost(
     if p is None and human is None:
         raise ConfigError("give p and w for boosted scores, human scores for the grid, or both.")
     clusters = _labels("clusters", clusters, np.arange(count))
-    # Without names all are of one system, whose level nothing can be told from.
+    # Without names all segments belong to one system, whose level cannot be separated.
     systems = _labels("systems", systems, np.zeros(count, np.int64))
     known = _texts(attributions, texts, count)
     boosted = Boosted(base, truth, hypothesis, human_scores, p, w, spec, clusters, systems, known, *draws, kind)
@@ -326,7 +325,7 @@ def _are_explanations(attributions: Any) -> bool:
 
 
 def _texts(attributions: Any, texts: Any, count: int) -> dict[str, list[str]]:
-    """The texts of each side, or role of explanations, as they are given or explained; none if neither is known."""
+    """The texts of each side, or role of explanations; empty if unknown."""
     by_side = {}
     if texts is None:
         if _are_explanations(attributions):
@@ -385,7 +384,7 @@ def _explained_sides(explanations: Sequence[Explanation]) -> dict[str, list[Floa
     for explanation in explanations:
         by_role = explanation.attributions
         truth = [by_role[role] for role in roles]
-        # The empty list, as explanations may be of the hypothesis alone.
+        # An empty list remains: explanations may be of the hypothesis only.
         rows["ground_truth"].append(np.concatenate([[], *truth]))
         rows["hypothesis"].append(by_role["hypothesis"])
     return rows

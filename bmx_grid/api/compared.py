@@ -34,7 +34,7 @@ NO_LENGTHS = (
     "Length is not controlled for, as the table has neither texts nor a column of lengths. Name one: --lengths COLUMN. "
     "Without it no partial r is known, and no metric is said to help."
 )
-# What each permutation test exchanges.
+# The unit that each permutation test exchanges.
 SWAPPED = {
     "perm_inputs": "clusters of segments",
     "perm_systems": "whole systems",
@@ -45,7 +45,7 @@ SIDES = {
     "greater": "one-sided, that the metric named first is better",
     "less": "one-sided, that the metric named first is worse",
 }
-# How people agree with a metric, beside correlations.
+# Agreement of human scores with a metric, in addition to correlations.
 AGREEMENT = {
     "pdp": "pdp: Pearson's r of the differences between outputs for one source (DiIanni and Deutsch 2025).",
     "acc_eq": "acc eq: share of pairs of segments that the metric orders as people do, or ties where they do; what "
@@ -158,7 +158,7 @@ class Compared:
         return Table.of("agreement", title, frame, columns, notes, by=["language_pair"], names=n_names)
 
     def _differences(self, stem: str, direction: str, pairs: pd.DataFrame) -> Table:
-        """A row per two metrics: the difference with its interval, with what is known of tests and verdicts.
+        """A row per two metrics: the difference with its interval, tests and verdict.
 
         pairs: columns of `tests` and of `_as_tests`.
         """
@@ -290,7 +290,6 @@ class Compared:
         return f"Compared({metrics}: {self.level} level, grouping {self.grouping}, {self.statistic})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the tables of `summary`."""
         return f"<pre>{html.escape(self.summary())}</pre>"
 
 

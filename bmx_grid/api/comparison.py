@@ -162,7 +162,7 @@ def _checked_options(
     alternative: Alternative,
     confidence: float,
 ) -> ComparisonOptions:
-    """The arguments of `compare` of these names. Raises ConfigError."""
+    """Check arguments of `compare`. Raises ConfigError."""
     convert(by, Grouping, "by")
     convert(level, Level, "level")
     convert(statistic, Coefficient, "statistic")
@@ -279,7 +279,7 @@ def _roles(
 
 
 def _scores(table: TableFile, name: str, decimal: Decimal) -> Floats:
-    """float64 of a metric's column; a warning says how many are missing. Raises DataError."""
+    """float64 of a metric's column. Warns of missing scores; raises DataError."""
     values = number_column(table, name, decimal)
     missing = int(np.isnan(values).sum())
     if missing:
@@ -320,7 +320,7 @@ def _settings(
         items = segments.items(reads) if has_texts else ()
         log_lengths = None if words is None else log_words(words[rows])
         for name in sorted(scores):
-            # It is never called: its scores are here.
+            # It is never called: it holds scores.
             metric = Function(len, name, reads, "")
             base = AttributionSet(scores[name][rows], {})
             setting = ScoredColumn(

@@ -33,9 +33,9 @@ PATH_WITH_EQUALS = re.compile(r"[\w./~+-][\w./~+ -]*=[\w./~+= -]*")
 PLAIN_LIST = re.compile(r"[\w.,:/+-]*")
 TEXTS = ("name", "data_dir", "cache_dir", "output_dir")  # keys whose values are texts, whatever they look like
 FIGURES, WHICH_FIGURES = "figures", "figures.which"
-MISSING = "???"  # as OmegaConf writes a value that is still to be given
+MISSING = "???"  # as OmegaConf writes a mandatory value
 MISSING_VALUE = re.compile(r"[Mm]issing (?:mandatory )?value: ([\w.]+)")
-# What OmegaConf says of a reference to a key that is missing.
+# OmegaConf's message for a reference to a missing key.
 ABSENT_KEY = re.compile(r"Interpolation key '(?P<key>(?P<group>\w+)\.(?P<name>[^.']+)[^']*)' not found")
 
 
@@ -60,10 +60,11 @@ def composed(
 def checked(
     tree: dict[str, Any], overrides: Sequence[Override], folder: Folder, values: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """What Hydra composed of these overrides, with values in place of ${…}, without Hydra's own part.
+    """Check Hydra's composition of the overrides, with values in place of ${…} and without Hydra's own part.
 
-    tree: plain values, ${…} as it is written. Raises ConfigError for unknown and missing keys, and for what a file may
-    not set.
+    tree: plain values, ${…} as it is written. Raises ConfigError for unknown and missing keys, and for forbidden keys
+    of
+    a file.
     """
     further = dict(values or {})
     chosen = dict(_values(overrides))
@@ -90,7 +91,7 @@ def hydra_lines(overrides: Sequence[Override], folder: Folder) -> list[str]:
 
 
 def _with_option_names(override: Override, folder: Folder) -> str:
-    """An override with the names of options in place of those that papers write, in its key and as its value."""
+    """Replace the names that papers write by names of options, in an override's key and value."""
     line = override.input_line or ""
     key, sign, text = line.partition("=")
     line = f"{_key_with_option_names(key, folder)}{sign}{text}"
@@ -135,7 +136,7 @@ def _leaves(node: Any, key: str, *, lists: bool = False) -> Iterator[tuple[str, 
 
 
 def _with_copies(keys: set[str], tree: Mapping[str, Any]) -> set[str]:
-    """The keys, and those of the parts that a reference copies: ${metric.judge} has what the user set of it.
+    """Add the keys of parts copied by reference: ${metric.judge} has the user's settings of judge.
 
     tree: ${…} as it is written.
     """
@@ -238,8 +239,9 @@ def mistakes(overrides: Sequence[Override], folder: Folder) -> Iterator[None]:
         raise ConfigError(_of_sweep(overrides, folder) + there_is_none) from error
     except OSError as error:
         raise StoreError(f"{error.filename}: {error.strerror}; choose another output_dir.") from error
-    # They raise a dozen unrelated types (AttributeError and TypeError among them) for what a user wrote, and nothing
-    # but their own code runs: each is a mistake in the configuration, shown as one.
+    # Hydra raises a dozen unrelated types (AttributeError and TypeError among them) for mistakes of users, and this
+    # block
+    # runs no other code: each error is a mistake in the configuration.
     except Exception as error:
         inner: BaseException | None = error
         while inner is not None:
@@ -249,7 +251,7 @@ def mistakes(overrides: Sequence[Override], folder: Folder) -> Iterator[None]:
             inner = inner.__cause__ or inner.__context__
         arguments = ", ".join(shown_argument(override.input_line or "") for override in overrides)
         reason = f"{_reason(error)}."
-        # What is wrong with options of the command itself names them.
+        # Errors in options of the command itself name them.
         if arguments and "--" not in reason:
             reason = f"{arguments} cannot be composed: {_reason(error)}; correct them, or leave them out."
         raise ConfigError(_of_sweep(overrides, folder) + reason) from error
@@ -271,10 +273,10 @@ def _leave_out_replaced(config: dict[str, Any], chosen: Mapping[str, Any], keys:
 
 
 def _lines(override: Override) -> Iterator[str]:
-    """An override in which options of a group are chosen, and keys are set whether they are there or not."""
+    """An override that chooses options of a group, and sets existing or new keys."""
     line = override.input_line or ""
     key = override.key_or_group
-    # As in figures=all: the formats, which stand beside, stay.
+    # As in figures=all: the other key, the formats, stays.
     if key == FIGURES and "={" not in line:
         line = line.replace(key, WHICH_FIGURES, 1)
     if override.is_delete() or re.split(r"[./]", key)[0] == "hydra":
@@ -310,7 +312,7 @@ def _hydra() -> Iterator[None]:
 
 
 def _of_sweep(overrides: Sequence[Override], folder: Folder) -> str:
-    """The beginning of a message on what a user's sweep chooses: its file."""
+    """The beginning of a message on a choice in a user's sweep: its file."""
     chosen = _values(overrides)
     for group, name, file in user_files_of(folder):
         if group in WHOLE_GROUPS and (group, name) in chosen:
@@ -377,7 +379,7 @@ def _resolved(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _reason(error: BaseException) -> str:
-    """The first line of what Hydra or OmegaConf says."""
+    """The first line of a message of Hydra or OmegaConf."""
     if isinstance(error, RecursionError):
         return "keys or files refer to each other in a circle, or are nested too deeply"
     first_line, *_ = str(error.__cause__ or error).split("\n")

@@ -24,9 +24,9 @@ _OWN: dict[tuple[str, str, int], ConfigResult] = {}
 
 
 class FileConfigSource(file_config_source.FileConfigSource):
-    """A folder of options: ours are read as they are, those of others as `user_option` allows.
+    """A folder of options: built-in files are read unchanged, users' files are checked by `user_option`.
 
-    It has the name of Hydra's own: in the processes of launchers, Hydra keeps the one that is there if the names agree.
+    It has the name of Hydra's own class: in the processes of launchers, Hydra keeps a registered source of that name.
     """
 
     def load_config(self, config_path: str) -> ConfigResult:
@@ -49,7 +49,7 @@ class FileConfigSource(file_config_source.FileConfigSource):
         key = (self.path, config_path, changed)
         if key not in _OWN:
             _OWN[key] = super().load_config(config_path)
-        # Hydra changes what it gets.
+        # Hydra changes its arguments.
         return copy.deepcopy(_OWN[key])
 
     def _may_have(self, group: str, name: str) -> bool:

@@ -75,7 +75,7 @@ class Sweep:
     """A planned sweep and the parts that run it.
 
     spec: the (p, w) of the grid and the correlation; None without a grid. left_out: evaluations that the data cannot
-    have. config: the whole configuration. log: what was said while it ran.
+    have. config: the whole configuration. log: the printed lines.
     """
 
     settings: Settings
@@ -149,7 +149,7 @@ def _warn_of_labels(plan: SweepPlan, evaluations: Mapping[str, Evaluation]) -> N
         if isinstance(evaluation, BoostEvaluation):
             boosts |= evaluation.boosts
     by_power_mean = [name for name, boost in boosts.items() if isinstance(boost, PowerMeanGrid)]
-    labelled: dict[str, None] = {}  # explainers, each once and in order
+    labelled: dict[str, None] = {}  # explainers without duplicates, in order
     for setting in plan.settings:
         words = {} if setting.words_of_file is None else setting.words_of_file.words
         if any(scores.are_labels for scores in words.values()):

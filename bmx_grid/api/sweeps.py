@@ -158,7 +158,7 @@ def _cause(failed: Sequence[NotRun]) -> BaseException | None:
 
 
 def _names_and_objects(group: str, value: Any) -> tuple[list[str], dict[str, Any]]:
-    """The names of options among the parts that are given for a group, and the other parts by name."""
+    """The names of options in an argument for a group, and its other parts by name."""
     # Of explainers there may be none: metrics without an explainer.
     if value is None and group == "explainer":
         return [], {}

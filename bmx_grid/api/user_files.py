@@ -14,10 +14,10 @@ from bmx_grid.core.errors import ConfigError, StoreError
 from bmx_grid.core.storage import is_folder, read_file
 
 POWERS = "grid.p"  # a range, or a list
-# Groups of which several options can be chosen.
+# Groups with several options at once.
 GROUPS_OF_SEVERAL = ("dataset", "metric", "explainer", "boost", "evaluation")
 WHOLE_GROUPS = ("sweep", "tasks")  # groups whose options set keys of all others
-PRIMARY = ""  # the group of a file that stands in the place of config.yaml
+PRIMARY = ""  # the group of a file that replaces config.yaml
 Folder = Path | None  # of the user's own options
 # The limits of a user's option file: a few aliases make one of any size.
 OPTION_BYTES = 1_000_000
@@ -29,7 +29,7 @@ KEY_REFERENCE = re.compile(r"\$\{[^${}:]+\}")
 
 
 def options_folder(name: str) -> Path:
-    """The folder of the user's own options. Raises ConfigError if there is not one, or if an option would be ignored."""
+    """The folder of the user's own options. Raises ConfigError if it is missing, or has an option that Hydra ignores."""
     folder = folder_path(name, "--config-dir")
     if not is_folder(folder):
         raise ConfigError(f"--config-dir {name}: there is no such folder (looked at {folder.absolute()}); name yours.")
@@ -73,7 +73,7 @@ def _file_that_sets(key: str, lines: Sequence[str], folder: Folder) -> Path | No
         if name not in chosen:
             continue
         keys = user_option(group, name, file)
-        # Options of most groups set what is below the group's name.
+        # Options of most groups set keys below the group's name.
         whole = keys if group in WHOLE_GROUPS else {group: keys}
         if _holds(whole, parts):
             return file
@@ -90,7 +90,7 @@ def _holds(node: Any, parts: Sequence[str]) -> bool:
 
 
 def user_files_of(folder: Folder) -> Iterator[tuple[str, str, Path]]:
-    """The group, the name and the file of each of the user's own options."""
+    """The group, name and file of all options of the user."""
     if folder is None:
         return
     for group in groups():
@@ -124,7 +124,7 @@ def user_option(group: str, name: str, file: Path) -> dict[str, Any]:
 
 
 def _check_whole(keys: Mapping[str, Any], file: Path) -> None:
-    """Refuse a sweep that says nothing, and powers that Hydra cannot compose. Raises ConfigError."""
+    """Refuse an empty sweep, and powers that Hydra cannot compose. Raises ConfigError."""
     if not keys:
         way_out = "write what to run, as defaults: [override /metric: [chrf]]"
         raise ConfigError(f"{file}: it is empty, and would be the default sweep; {way_out}.")
@@ -135,10 +135,11 @@ def _check_whole(keys: Mapping[str, Any], file: Path) -> None:
 
 
 def _plain_yaml(file: Path) -> Any:
-    """What a file of the user's holds, ${…} as it is written.
+    """Read a user's file, ${…} as it is written.
 
-    Raises YAMLError, OSError, and ValueError in the words of the message for a file that is too large or too deep, has
-    aliases, or a value that YAML reads otherwise than a person.
+    Raises YAMLError, OSError, and ValueError with a finished message: a file too large or too deep, with aliases, or
+    with a
+    value that YAML reads otherwise than a person.
     """
     import yaml
     from omegaconf import OmegaConf

@@ -1,4 +1,4 @@
-"""What an evaluation is: from finished settings to the rows of tables."""
+"""The interface of evaluations: from finished settings to the rows of tables."""
 
 from __future__ import annotations
 
@@ -71,15 +71,16 @@ Tested = Annotated[Estimate, "what a row is about, with its p value"]
 
 @dataclass(frozen=True, kw_only=True)
 class SettingRow:
-    """A row of a table, with the names of its setting: a sweep writes them before the columns of the row.
+    """A row of a table; a sweep writes the names of its setting before its own columns.
 
-    KEY: what rows of one setting differ in; by default all that a row says. LATER: numbers that older tables lack.
+    KEY: columns that distinguish the rows of one setting; by default all columns. LATER: numbers that older tables
+    lack.
     """
 
     KEY: ClassVar[tuple[str, ...] | None] = None
     LATER: ClassVar[tuple[str, ...]] = ()
 
-    # made by `str`: a default that stands in the class would become that of a field of this name in a row
+    # made by `str`: a default in the class would become that of a row's field of this name
     dataset: str = field(default_factory=str)
     language_pair: str = field(default_factory=str)
     metric: str = field(default_factory=str)
@@ -109,7 +110,7 @@ class SegmentCodes:
     """
 
     def __init__(self, segments: SegmentSet, clusters: Sequence[str]) -> None:
-        # Numbers need a name for all; `named` says which segments have none.
+        # Numbers need a name for every segment; `named` marks the unnamed segments.
         systems = [segment.system or "" for segment in segments.segments]
         named = [segment.system is not None for segment in segments.segments]
         # No id of a document begins with this character: the names cannot meet.
@@ -159,7 +160,7 @@ class Combination:
 
 @dataclass(frozen=True, eq=False)
 class Finished(Combination):
-    """A finished setting: N segments with their judgements, what a metric scored and an explainer attributed.
+    """A finished setting: N segments with human scores, metric scores and attributions.
 
     scores: float64[N] of the baseline, and the attributions by role (no roles without an explainer). clusters: N
     labels; segments of one label share a source, a reference or a document, texts also across the language pairs of a
@@ -167,7 +168,7 @@ class Finished(Combination):
     surface: its grid (`grid_surface.GridOfSetting`), computed as the setting ended; None in a sweep without a grid.
     segmented: how the texts are segmented.
     others: float64[N] scores of other metrics of the sweep on the same segments, by name, for those that average them.
-    averages: the best of these averages, kept for all settings that choose among them (`boosts.controls`).
+    averages: the best of their averages, kept for all settings that choose among them (`boosts.controls`).
     further: float64[K] scores of the texts that an evaluation wants scored (`Evaluation.texts`), by its key. boosted:
     float64[N] boosted scores by the name of their point, as the evaluations before this one declared them
     (`Evaluation.points`); NaN for a segment without one. gains: over the baseline at these points, in the correlation
@@ -205,9 +206,9 @@ class Finished(Combination):
         return tuple(role for role in ROLES if role in self.metric.reads or role in self.scores.attributed)
 
     def words_of(self, role: Role) -> Rows:
-        """N rows of the words of a text that attributions belong to.
+        """N rows of the words of a text that have attributions.
 
-        Words that an explanation made elsewhere says nothing of are not among them.
+        Imported explanations may lack some words; these are left out.
         """
         return tuple(self._rows(role))
 
@@ -220,7 +221,7 @@ class Finished(Combination):
         return np.fromiter(map(len, self._rows(role)), dtype=np.int64, count=len(self.items))
 
     def _rows(self, role: Role) -> Iterable[tuple[str, ...]]:
-        # An explanation made elsewhere may say nothing of some words, and was carried to the others.
+        # Imported explanations may lack words; attributions were carried over to the other ones.
         if role in self.scores.attributed:
             return self.scores.attributed[role]
         return (self.segmented.words(role, item.text(role)) for item in self.items)
@@ -242,12 +243,12 @@ class Finished(Combination):
         return replace(self, gains={**self.gains, **gains})
 
 
-# Applies a function to every item of a list, here or in other processes.
+# Applies a function to every item of a list, in this process or in others.
 Each = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 
 
 def here(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-    """What a function returns for each item."""
+    """Apply a function to each item in this process."""
     return [function(item) for item in items]
 
 
@@ -269,11 +270,10 @@ class Evaluation(Component):
     on the settings and on the identity fields of the evaluation, and on nothing else.
 
     ROWS: the tables, each with the class of its rows, whose fields are the columns after NAMES, which questions read if
-    it is a `SettingRow`. A field named as one of NAMES is in its place, for rows that speak of something else than
-    their setting.
-    SCOPE: the names that settings share which are evaluated together; by default each setting alone.
-    QUESTIONS: the modules of questions of the analysis that its tables answer, if the analysis has none of them.
-    SECONDS: estimated, per segment on one core, with 1,000 resamples if it has a field `resamples`.
+    it is a `SettingRow`. A field named as one of NAMES replaces it, for rows about something else than their setting.
+    SCOPE: settings with equal values of these names are evaluated together; by default each setting is a scope.
+    QUESTIONS: modules of questions for its tables, in addition to those of the analysis. SECONDS: estimated, per
+    segment on one core, with 1,000 resamples if it has a field `resamples`.
     """
 
     ROWS: ClassVar[Mapping[str, type]]
@@ -283,7 +283,7 @@ class Evaluation(Component):
 
     @property
     def reads_ground_truth(self) -> bool:
-        """Whether it needs attributions of words beside those of the hypothesis."""
+        """Whether it needs attributions of words of the source or reference."""
         return False
 
     @property
@@ -293,13 +293,13 @@ class Evaluation(Component):
 
     @abstractmethod
     def of_scope(self, settings: Sequence[Finished]) -> Sequence[Any]:
-        """A result for each of the settings of one scope: of any type, for `rows` and the report.
+        """Return a result of any type per setting of one scope, for `rows` and the report.
 
         Undefined numbers are NaN, and counted. It may run in another process.
         """
 
     def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[Any]:
-        """A result for each setting of a sweep, once all have ended; what concerns several scopes is added here.
+        """Return a result per setting of a finished sweep; results that need several scopes are added in this method.
 
         settings: without those that failed. each: applies a function to every item of a list, in worker processes if
         that is quicker; its arguments must be picklable.
@@ -308,7 +308,7 @@ class Evaluation(Component):
         scopes = []
         for places in groups:
             scopes.append([settings[place] for place in places])
-        # Scopes take the settings apart; results stand in the order of the settings again.
+        # Scopes group the settings; results return to the order of the settings.
         results: list[Any] = [None] * len(settings)
         for places, results_of_scope in zip(groups, each(self.of_scope, scopes), strict=True):
             for place, result in zip(places, results_of_scope, strict=True):
@@ -350,7 +350,7 @@ class Evaluation(Component):
         return {}
 
     def segment_columns(self, result: Any) -> ColumnValues:
-        """What a result says of each of the N segments, for the table of scores; nothing by default."""
+        """Columns with a value per segment (N) for the table of scores; none by default."""
         return {}
 
     def inapplicable(self, n_metrics: int, n_explainers: int, sets: Sequence[SegmentSet]) -> str:
@@ -359,7 +359,7 @@ class Evaluation(Component):
 
     def cost(self, n_segments: int) -> float:
         """Estimated seconds that a setting of this many segments takes on one core."""
-        # What is done beside the resamples counts as a hundred of them.
+        # Work besides the resamples counts as a hundred resamples.
         return n_segments * self.SECONDS * max(getattr(self, "resamples", 1000), 100) / 1000
 
 
@@ -377,7 +377,7 @@ def fields_of(row: type) -> dict[str, FieldColumns]:
         # A row may name another language pair than its setting's: its own field of this name is a column.
         if field_ is SettingRow.__dataclass_fields__.get(name):
             continue
-        # Labels are stored as texts; what they may be is checked as they are read.
+        # Labels are stored as texts; readers check their values.
         hint = str if get_origin(hints[name]) is Literal else hints[name]
         ends: tuple[str, ...] = ()
         if hint in (Measured, Tested):
@@ -389,7 +389,7 @@ def fields_of(row: type) -> dict[str, FieldColumns]:
 
 
 def columns_of(row: type) -> dict[str, ColumnKind]:
-    """The columns of a class of rows, in the order of its fields, and what they hold."""
+    """From the columns of a class of rows, in the order of its fields, to their kinds."""
     columns: dict[str, ColumnKind] = {}
     for hint, names in fields_of(row).values():
         # An estimate and the ends of its interval are numbers.
@@ -398,7 +398,7 @@ def columns_of(row: type) -> dict[str, ColumnKind]:
 
 
 def as_columns(row: type, rows: Sequence[Any] | ColumnValues) -> ColumnValues:
-    """The columns of some rows. Raises ValueError where those that are given are not the fields of `row`, or uneven."""
+    """The columns of some rows. Raises ValueError if they are not the fields of `row`, or of unequal length."""
     declared = columns_of(row)
     if not isinstance(rows, Mapping):
         columns: dict[str, list[Any]] = {name: [] for name in declared}
@@ -412,7 +412,7 @@ def as_columns(row: type, rows: Sequence[Any] | ColumnValues) -> ColumnValues:
         return columns
     if list(rows) != list(declared):
         raise ValueError(f"the columns of {row.__name__} are {', '.join(declared)}, not {', '.join(rows) or 'none'}.")
-    # Arrow would refuse them, too, and not say whose columns they are.
+    # Arrow's own error would not name the table.
     if len({len(column) for column in rows.values()}) > 1:
         raise ValueError(f"columns of {row.__name__} differ in length.")
     return rows

@@ -140,7 +140,7 @@ def _statistics_of(rows: Sequence[Sequence[str]], clusters: Ints) -> Floats:
     key = digest([ascii(rows), clusters.tolist()])
     if key not in _kept_statistics:
         _kept_statistics[key] = text_statistics(rows, clusters)
-        # Dictionaries keep their order: the oldest goes first, but never the newest.
+        # Dictionaries keep their order: the oldest entry is removed, never the newest.
         while len(_kept_statistics) > 1 and sum(kept.size for kept in _kept_statistics.values()) > KEPT_TEXT_CELLS:
             del _kept_statistics[next(iter(_kept_statistics))]
     return _kept_statistics[key]
@@ -189,7 +189,7 @@ def reassignments(n_words: Ints, clusters: Ints, draws: int, seed: int) -> tuple
     n_words: int64[n]; clusters: int64[n] codes from 0. Drawn from the seed and from these, so that the same segments
     have the same ones in every sweep and in `bmx_grid.boost`.
     """
-    # A seed of the content alone, whatever else is in the sweep: 64 bits of its digest.
+    # The seed depends on the content only, not on the rest of the sweep: 64 bits of its digest.
     content = digest([n_words.tolist(), clusters.tolist()])
     seed_of_content = int(content[:16], 16)
     drawn = []
@@ -230,7 +230,7 @@ class Member:
 
 
 def judged_by(kind: Kind, member: Member, gold: str, fold_seed: int) -> tuple[Rated, Flags]:
-    """The judged segments of a setting with another human score, and bool[n] which of them it rates.
+    """Judge a setting with another human score; also returns bool[n], the segments with that score.
 
     Folds are dealt anew among these. With the primary human score, or "", the segments are as they are.
     """
@@ -256,7 +256,7 @@ def is_of_grid(boost: Boost | None, spec: GridSpec) -> bool:
 def compute_features(setting: Finished, boosts: Boosts) -> tuple[dict[str, Floats], dict[str, str]]:
     """float64[N, k] features of each boost that can be made in a setting, and why others cannot; by name.
 
-    None for a metric alone. Raises DataError if a boost cannot be made of the attributions at all.
+    Both are empty without an explainer. Raises DataError if a boost cannot be made of the attributions at all.
     """
     features: dict[str, Floats] = {}
     lacking: dict[str, str] = {}
@@ -278,7 +278,7 @@ def compute_features(setting: Finished, boosts: Boosts) -> tuple[dict[str, Float
 
 
 def judged_segments(setting: Finished, features: Floats | None = None) -> Flags:
-    """bool[N] which segments people and the metric score, and which have all features of a boost, if any are given."""
+    """bool[N] segments with a human score, a metric score and all features."""
     is_rated = np.isfinite(setting.segments.human_scores) & np.isfinite(setting.scores.base_scores)
     if features is None:
         return is_rated
@@ -342,7 +342,7 @@ def member_of(
 
 
 def _rated(kind: Kind, setting: Finished, used: Flags, fold_seed: int) -> Rated:
-    """The used segments of a setting, bool[N], with what is controlled for."""
+    """The used segments of a setting, bool[N], with the controls."""
     segments = setting.segments
     labels = np.asarray(setting.clusters, dtype=np.str_)
     log_words = log_words_of(*[setting.word_counts(role) for role in setting.worded])

@@ -97,7 +97,7 @@ def _n_systems(setting: Finished, columns: Floats, human: Floats) -> int:
 def _segment_row(
     point: str, human_name: str, grouping: str, statistic: str, n_systems: int, measured: Sequence[Any]
 ) -> CorrelationRow:
-    """The row of a statistic; measured: value, ends of its interval, groups, undefined ones of these, and segments."""
+    """The row of a statistic; measured: value, ends of its interval, groups, undefined groups, and segments."""
     value, low, high, n_groups, n_undefined, n_segments = measured
     # Without grouping all segments are one group, however many are counted.
     if grouping == "none":

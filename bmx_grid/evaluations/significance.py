@@ -105,13 +105,13 @@ class SignificanceEvaluation(OnGrid):
     behind the intervals; seed: of all draws.
 
     The unit that is swapped and drawn is the cluster (perm_inputs): segments that share a source or a reference;
-    perm_systems and perm_both ask about other systems, and have intervals of their own. Metrics are compared at system
-    level, too, by their systems' scores. unit: what every permutation test swaps there, and the bootstrap draws:
-    "systems" (perm_systems), and the column `clusters` counts systems; "inputs" (perm_inputs) or "both" (perm_both),
-    after which systems' means of segment scores are made anew. Metrics and points are compared with placebos
-    (`Metric.is_placebo`) in families of their own, placebos not with each other. Permutation tests are those of
-    Deutsch, Dror & Roth (2021) with p = (k + 1) / (resamples + 1), Williams' test that of Graham & Baldwin (2014). The
-    best point of a grid of Pearson's r is tested against the distribution of the maximum over the whole grid.
+    perm_systems and perm_both generalise to other systems, and have their own intervals. Metrics are compared at system
+    level, too, by their systems' scores. unit: the unit of permutation tests and bootstrap at system level: "systems"
+    (perm_systems), and the column `clusters` counts systems; "inputs" (perm_inputs) or "both" (perm_both), after which
+    systems' means of segment scores are made anew. Metrics and points are compared with placebos (`Metric.is_placebo`)
+    in families of their own, placebos not with each other. Permutation tests are those of Deutsch, Dror & Roth (2021)
+    with p = (k + 1) / (resamples + 1), Williams' test that of Graham & Baldwin (2014). The best point of a grid of
+    Pearson's r is tested against the distribution of the maximum over the whole grid.
     p values are adjusted within families: all comparisons of a sweep by one test at one point; in a large family
     permutation tests near their smallest p are repeated with more resamples (column `resamples`). Raises ConfigError.
     """
@@ -211,7 +211,7 @@ class SignificanceEvaluation(OnGrid):
         scores = [scores_at_level(setting, BASE, level, statistic, turn=True) for setting in settings]
         p_of_pairs: dict[tuple[int, int], float] = {}
         is_placebo = [setting.metric.is_placebo for setting in settings]
-        # Placebos last: of two metrics one of which is a placebo, the other one is compared with it.
+        # Placebos last: a metric is compared with a placebo, not a placebo with a metric.
         in_order = sorted(range(len(settings)), key=is_placebo.__getitem__)
         for left, right in itertools.combinations(in_order, 2):
             if is_placebo[left]:
@@ -285,7 +285,7 @@ class SignificanceEvaluation(OnGrid):
         # Tests that swap the same unit share its resamples.
         by_unit: dict[tuple[Unit, bool], Comparison] = {}
         of_segments = level == "segment" or statistic in AGREEMENTS
-        # Systems, segments or both are swapped, as the unit says.
+        # The unit decides whether systems, segments or both are swapped.
         tests = [test if of_segments or test not in UNITS else f"perm_{self.unit}" for test in self.tests]
         for test in dict.fromkeys(tests):
             swapped = swapped_unit(scores, level, statistic, test, self.unit)
@@ -337,7 +337,7 @@ def _williams(scores: Scores, statistic: Any, both: Comparison) -> float:
 
 
 def _where(setting: Finished, point: str, other: Finished, level: str, statistic: str) -> dict[str, Any]:
-    """What a row says of itself: a metric at a point, or metrics without an explainer."""
+    """The names of a row's comparison: a metric at a point, or two unboosted metrics."""
     alone = point == BASE
     return {
         "explainer": ALONE if alone else setting.explainer_name,
@@ -353,8 +353,8 @@ def _where(setting: Finished, point: str, other: Finished, level: str, statistic
 def significance_ranks(values: Sequence[float], p_of: Mapping[tuple[int, int], float]) -> list[int]:
     """The rank of each metric, by the rule of the WMT metrics tasks (Freitag et al. 2022).
 
-    From the highest value down, metrics share a rank until one differs significantly (at .05) from any of them: it has
-    the next rank, and so on. A metric has rank 0 where its value is undefined, or each of its p values. p_of: by two
+    From the highest value down, metrics share a rank until one differs significantly (at .05) from one that has it:
+    this metric starts the next rank. A metric has rank 0 if its value or all its p values are undefined. p_of: by two
     indices, in either order.
     """
     tested: set[int] = set()

@@ -25,7 +25,7 @@ NAMED = ("domain", "system", "document", "rater")  # of a segment
 LENGTHS: Mapping[str, Role] = {"length": "hypothesis", "source_length": "source"}
 LENGTH_BINS = 4
 SCORE_BINS = 3
-MOST_VALUES = 10  # of a score each of whose values is a slice
+MOST_VALUES = 10  # most values of a score that is sliced by value
 Verdict = Literal["gain", "loss", "no gain shown", "undefined", "baseline"]
 Labels = NDArray[np.object_]
 
@@ -39,7 +39,8 @@ class SliceRow(SettingRow):
     segments that have both; NaN for the baseline. p: two-sided, of a permutation of clusters between both; p_holm:
     corrected for all gains of slices of the sweep, which are one family. verdict: "gain" or "loss" at p_holm of .05,
     else "no gain shown"; "baseline" for the baseline.
-    n_segments: with both scores; n_clusters: of these; n_unnamed: rated segments of the language pair in no slice.
+    n_segments, n_clusters: numbers of segments with both scores, and of their clusters; n_unnamed: rated segments of
+    the language pair in no slice.
     """
 
     KEY = ("by", "slice", "point", "human")
@@ -165,7 +166,6 @@ def corrected(rows: Sequence[tuple[Finished, SliceRow]], resamples: int, seed: i
 
 
 def _verdict(row: SliceRow, p_holm: float) -> Verdict:
-    """What is said of a row."""
     if row.point == BASE:
         return "baseline"
     if math.isnan(p_holm):

@@ -1,6 +1,6 @@
 """The tables of a sweep as its questions read them: one reader for files, Arrow tables and frames.
 
-A question requests a table by its name and the class of its rows; what it does not ask for is not read.
+A question requests a table by its name and the class of its rows; other tables are not read.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Tables(Mapping[str, "pd.DataFrame"]):
         return len(self._sources)
 
     def __contains__(self, name: object) -> bool:
-        # By its name alone: that of `Mapping` would read the table.
+        # Check the name only: `Mapping` would read the table.
         return name in self._sources
 
     def __getitem__(self, name: str) -> pd.DataFrame:
@@ -56,8 +56,8 @@ class Tables(Mapping[str, "pd.DataFrame"]):
     def checked(self, name: str, row: type) -> pd.DataFrame:
         """A table with the columns of a class of rows; without rows if it is missing.
 
-        Raises DataError naming the file and the column that does not hold what a field of `row` does, or the row that
-        is duplicated.
+        Raises DataError that names the file, and the column of another type than its field in `row` or the duplicated
+        row.
         """
         import pandas as pd
 
@@ -94,7 +94,7 @@ def checked_frame(table: pa.Table, row: type, origin: str) -> pd.DataFrame:
 
 
 def kinds_of(row: type) -> dict[str, ColumnKind]:
-    """The columns of a table by the class of its rows, the names of the setting first, and what they hold."""
+    """From the columns of a table, by the class of its rows, to their kinds; the names of the setting first."""
     names = NAMES if issubclass(row, SettingRow) else ()
     kinds: dict[str, ColumnKind] = dict.fromkeys(names, "text")
     return kinds | columns_of(row)
@@ -135,7 +135,7 @@ def _with_later_columns(table: pa.Table, row: type) -> pa.Table:
 def check_columns(
     table: pa.Table, kinds: Mapping[str, ColumnKind], origin: Path | str, empty: Sequence[str] = ()
 ) -> None:
-    """Raise DataError unless a table has these columns, once each, which hold what they should.
+    """Raise DataError unless a table has exactly one column of each name, of the expected kind.
 
     empty: columns of texts that may be empty in some rows.
     """
@@ -208,7 +208,7 @@ def _check_labels(values: Sequence[str], name: str, labels: Sequence[str], origi
 
 
 def _check_once(keys: Sequence[tuple[Any, ...]], origin: str) -> None:
-    """Raise DataError for a row that is duplicated, or says of the same thing something else."""
+    """Raise DataError for duplicated or contradictory rows."""
     # Mostly all differ: only a damaged table is gone through row by row.
     if len(set(keys)) == len(keys):
         return

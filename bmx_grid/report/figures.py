@@ -102,7 +102,7 @@ def boosts(analysis: Analysis) -> Iterator[Drawing]:
     verdicts = shown[(shown["question"] == DECLARED) & np.isfinite(shown["gain"])]
     if verdicts.empty:
         return
-    # The rows of a metric stay together, in the order of what each metric can gain.
+    # The rows of a metric stay together, ordered by its best gain.
     largest = verdicts.groupby("metric")["gain"].transform("max")
     order = verdicts.assign(largest=largest).sort_values(["largest", "metric", "gain"], ascending=[False, True, False])
     boosts_differ = verdicts["boost"].nunique() > 1
@@ -163,8 +163,7 @@ def declared_gains(analysis: Analysis) -> Iterator[Drawing]:
 
 
 def human_ceilings(metrics: pd.DataFrame) -> Iterator[Drawing]:
-    """Metrics without an explainer beside further human scores, which are the ceiling; for each language pair that has
-    such scores.
+    """Compare metrics without an explainer to further human scores, the ceiling, per language pair with such scores.
 
     metrics: as `analysis.metrics_and_people` has them.
     """
@@ -184,7 +183,7 @@ def human_ceilings(metrics: pd.DataFrame) -> Iterator[Drawing]:
             metric = row["metric"]
             pooled = Estimate(row[POOLED], row[f"{POOLED}_low"], row[f"{POOLED}_high"])
             within = abs(row.get(WITHIN_SOURCES, math.nan))
-            # Without signs: a metric of errors stands beside those that it agrees with.
+            # Absolute values: metrics of errors are compared with metrics of agreement.
             bars.append(Bar((metric,), _without_sign(pooled), metric.startswith(PEOPLE), {WITHIN_SOURCES: within}))
         caption = (
             "Correlation with the primary human score: Pearson's r of segments with its 95 % interval, and r of "
@@ -214,9 +213,9 @@ def _drawings(analysis: Analysis, rows: Sequence[Bar], stem: str, title: str, ca
 
 
 def _draw(rows: Sequence[Bar], axis: str, ceiling: float | None = None) -> Figure:
-    """Draw rows, the first on top. axis: what is measured; ceiling: position and label of a dashed line.
+    """Draw rows, the first on top. axis: its label; ceiling: position and label of a dashed line.
 
-    Names stand above their rows, so that the figure fits a column and a phone.
+    Names are above their rows, so that the figure fits a column and a phone.
     """
     height = 0.7 + ROW * max(len(rows), 3)
     figure, (axes,) = canvas(COLUMN, height)
@@ -233,9 +232,9 @@ def _draw(rows: Sequence[Bar], axis: str, ceiling: float | None = None) -> Figur
             bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 0.6},
             in_layout=False,
         )
-        # Below the name, which stands above its row.
+        # Below the name, which is above its row.
         y = -place - 0.16
-        # Matplotlib draws nothing for NaN: a gain without an interval has its mark alone.
+        # Matplotlib draws nothing for NaN: a gain without an interval has a mark only.
         ends = [row.gain.low, row.gain.high]
         dashes = BROKEN if row.verdict == TOO_LITTLE else "-"
         axes.plot(ends, [y, y], color=BLUE, linewidth=1.4, linestyle=dashes, solid_capstyle="butt", zorder=2)
@@ -245,7 +244,7 @@ def _draw(rows: Sequence[Bar], axis: str, ceiling: float | None = None) -> Figur
             is_gain = kind == "gain"
             if is_gain and row.verdict == HURTS:
                 marker = "D"
-            # Beside a ceiling the rows are correlations of metrics, not gains.
+            # With a ceiling the rows are correlations of metrics, not gains.
             entry = POOLED if is_gain and ceiling is not None else kind
             axes.plot(
                 [value],
@@ -325,7 +324,7 @@ def correlation_over_p(analysis: Analysis, row: int) -> Figure:
     # Fixed positions: finding them from the extents of all labels takes half of the drawing time.
     whole = figure.add_axes((0.088, 0.165, 0.315, 0.735))
     near = figure.add_axes((0.49, 0.165, 0.315, 0.735))
-    # The same lines twice: the second frame shows a part of them only.
+    # Both frames draw all lines; the second one shows a part.
     for axes in (whole, near):
         _draw_lines(axes, analysis, row, setting)
         thin_grid(axes)
@@ -336,7 +335,7 @@ def correlation_over_p(analysis: Analysis, row: int) -> Figure:
         empty(whole, "no defined correlation")
     baseline = setting.baseline
     if math.isfinite(baseline):
-        # Far enough above the baseline to show the best gain, and never beyond what the first frame shows.
+        # Far enough above the baseline to show the best gain, but inside the first frame.
         reach = max(LEAST_REACH, setting.gain)  # an undefined gain is not above it
         low, high = whole.get_ylim()
         bottom = max(baseline - 2 * reach, low)
