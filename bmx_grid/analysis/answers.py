@@ -1,7 +1,7 @@
-"""The answer of a sweep: what each boost is worth on segments that it was not chosen on, and what to do next.
+"""The answer of a sweep: the gain of each boost on segments that it was not chosen on, and the next steps.
 
-The numbers are those of verdicts.parquet. A results table alone has no verdicts: the mean gains at one point per
-explainer are said instead, and that nothing was tested.
+The numbers are those of verdicts.parquet. A results table without its sweep has no verdicts: the answer has the mean
+gains at one point per explainer, and a note that nothing was tested.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ OF_PUBLISHED = (
     "Published: at the point of a paper, which was chosen on the data sets of the paper. On these, where in-sample "
     "stands beside it, its gain is not one on other segments."
 )
-# What is said of a boost with a verdict, and of more than MOST_CONCLUDED of them.
+# The words for one boost with a verdict, and for more than MOST_CONCLUDED boosts.
 MOST_CONCLUDED = 3
 CONCLUDED = {
     HELPS: ("{boost} helps {metric} ({gain}).", "help"),
@@ -146,7 +146,7 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
 
 
 def _conclusion(declared: pd.DataFrame) -> str:
-    """What the declared boosts do, what helps first, in a sentence for each verdict; "" without verdicts."""
+    """Conclude on the declared boosts, those that help first, in a sentence per verdict; "" without verdicts."""
     if declared.empty:
         return ""
     several = declared["boost"].nunique() > 1
@@ -190,9 +190,9 @@ def _families(declared: pd.DataFrame, published: pd.DataFrame) -> str:
 
 
 def _unnamed(names: pd.Series[str]) -> str:
-    """The levels that could explain a gain and are not named; "" if all are, or if nothing was judged.
+    """The levels that could explain a gain and are not named in the data; "" if all are, or if nothing was judged.
 
-    names: what each verdict names, with commas between.
+    names: the named levels of each verdict, separated by commas.
     """
     levels_of_rows = [set(text.split(", ")) for text in names]
     in_none: list[str] = []
@@ -232,7 +232,7 @@ def _not_judged(rows: pd.DataFrame, declared: pd.DataFrame) -> list[str]:
     sentences = []
     several = _has_other_boosts(rows) or _has_other_boosts(declared)
     for because, alike in each_group(rows, "because"):
-        # Each once: a boost may lack several language pairs for one reason, and a pair several boosts.
+        # Without duplicates: a boost may lack several language pairs for one reason, and a pair several boosts.
         boosts = dict.fromkeys(_boost(row, several) for row in each_row(alike))
         places = dict.fromkeys(places_of(alike, rows))
         subject = named(list(boosts))
@@ -244,10 +244,10 @@ def _not_judged(rows: pd.DataFrame, declared: pd.DataFrame) -> list[str]:
 
 
 def _untested(given: Given) -> list[str]:
-    """Mean gains at one point per explainer, and why there are no verdicts."""
+    """Mean gains at one point per explainer, and why verdicts are missing."""
     if not len(given.table):
         return []
-    # A results table alone has no scores of segments, and so nothing to test with.
+    # A results table without its sweep has no scores of segments to test.
     fixed = given.ask(gains_by_explainer)
     if fixed.empty:
         return []

@@ -38,13 +38,13 @@ NOT_CONSTANT = 1e-6  # rows with w = 1 may differ by rounding only
 def tables_beside(table: GridTable) -> Tables:
     """The tables of the sweep in the folder of its results table; none if they are of another table.
 
-    A warning says when those of another version are not read. Raises DataError if the table of settings is damaged.
+    Warns of tables of another version, which are not read. Raises DataError if the table of settings is damaged.
     """
     path = Path(table.origin)
     folder = path if path.is_dir() else path.parent
     files = table_files(folder)
     tables = Tables(files)
-    # Without it nothing tells whether the other tables are of the same sweep.
+    # Without it the other tables cannot be matched to a sweep.
     if "settings" not in files:
         return Tables({})
     settings = files["settings"]
@@ -95,7 +95,7 @@ def load_table(path: Path) -> GridTable:
         )
     try:
         if file.name.endswith((".csv", ".csv.gz")):
-            # Names repeat for every point of a grid: a dictionary holds each once.
+            # Names repeat for every point of a grid: a dictionary holds each one time.
             options = csv.ConvertOptions(auto_dict_encode=True)
             table = csv.read_csv(file, convert_options=options)
         else:
@@ -139,7 +139,7 @@ def from_arrow(table: pa.Table, origin: str = "the table") -> GridTable:
     Columns and rows are in any order; further columns are not read.
     Settings without one defined correlation of the baseline are left out, and recorded.
     Raises DataError for missing columns, names that are empty or cannot be part of file names, impossible numbers,
-    several sides, points that are missing or given twice, and if nothing is left.
+    several sides, missing or duplicated points, and if nothing is left.
     """
     import pandas as pd
 
@@ -169,7 +169,7 @@ def from_arrow(table: pa.Table, origin: str = "the table") -> GridTable:
 
 
 def _check_layout(table: pa.Table, origin: str) -> None:
-    """Raise DataError unless a table has rows, and the columns of a results table once each."""
+    """Raise DataError unless a table has rows, and one column of each name of a results table."""
     missing = [name for name in COLUMNS_OF_GRIDS if name not in table.column_names]
     if missing:
         expected = ", ".join(COLUMNS_OF_GRIDS)
@@ -206,7 +206,8 @@ def _check_alone(w: Floats, origin: str) -> None:
 def _names(table: pa.Table, column: str, origin: str) -> Any:
     """The names of a column as a Series, its categories in ascending order.
 
-    Raises DataError for a row without one, for what is no text, and for names that cannot be part of file names.
+    Raises DataError for a row without one, for values that are no text, and for names that cannot be part of file
+    names.
     """
     import pyarrow as pa
 
@@ -251,7 +252,7 @@ def _numbers(table: pa.Table, column: str, origin: str) -> Floats:
 
 
 def _refuse(bad: Any, problem: str, origin: str, values: Floats | None = None) -> None:
-    """Raise DataError for the first of these rows, with its value."""
+    """Raise DataError for the first row marked in `bad`, with its value."""
     if bad.any():
         row = int(np.argmax(bad))
         if values is not None:
@@ -260,7 +261,7 @@ def _refuse(bad: Any, problem: str, origin: str, values: Floats | None = None) -
 
 
 def _check_points(frame: pd.DataFrame, p: Floats, w: Floats, origin: str) -> None:
-    """Raise DataError for a point that is given twice, or that a setting lacks and another has."""
+    """Raise DataError for a duplicated point, or one that a setting lacks and another has."""
     import pandas as pd
 
     factors = list(FACTORS)

@@ -1,7 +1,7 @@
 """The (p, w) of settings and explainers: the best of each setting, their medians, and those each is evaluated at.
 
 The best point is the first of equal ones, the median is the ordinary one of p and of w separately (paper 4.2), so that
-it need not be a grid point. If a point was chosen says how numbers at it may be described.
+it need not be a grid point. The origin of a point decides how numbers at it may be described.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from bmx_grid.sweep.tables import SettingsRow
 if TYPE_CHECKING:
     import pandas as pd
 
-# Leiter, Nguyen, Eger 2022, section 4.2 and Figure 5: chosen on all settings of these data sets together.
+# Leiter, Nguyen, Eger 2022, section 4.2 and Figure 5: chosen on all settings of the three data sets together.
 PUBLISHED_POINTS = {name: Point(**point) for name, point in load_option("grid", "paper")["fixed"].items()}
 PAPERS_DATASETS = frozenset(("wmt17", "eval4nlp21", "mlqe_pe"))
 NOWHERE = Point(float("nan"), float("nan"))
 NO_BOOST = Point(p=float("nan"), w=1.0)
 ALPHA = 0.05
-# Points that were not chosen on the segments of this sweep that judge them; the first that is there.
+# Points that were not chosen on the judged segments of this sweep; the first available one counts.
 DECLARED_POINTS = (PUBLISHED, ELSEWHERE)
 POINT_NAMES = {PUBLISHED: "published point", ELSEWHERE: "point chosen on other language pairs"}
 # Of several tests of one gain the one whose p value is shown: permutations need no assumption about the scores.
@@ -48,8 +48,8 @@ def best_points(table: GridTable) -> pd.DataFrame:
     """Every setting of a table with its best point, a row each; the words are defined in measures.correlation.
 
     Of equal points the first, as in the paper (`first_within_rounding`), w = 1 allowed: a setting that nothing improves
-    gets the lowest p of the grid and the w of the first tied point there.
-    baseline: correlation of the baseline; best, best_w, best_p, gain: correlation of the best point, if it is (NaN
+    gets the lowest p of the grid and the w of its first tied point.
+    baseline: correlation of the baseline; best, best_w, best_p, gain: correlation of the best point, its place (NaN
     without one), gain above the baseline. ties_baseline: no point with w other than 1 beats the baseline; False if that
     is undefined. plateau: points of `plateau_within_no_change`.
     """
@@ -78,9 +78,9 @@ def best_of_all(given: Given) -> pd.DataFrame:
 
 
 def medians(best: pd.DataFrame, *, strict: bool = False) -> pd.DataFrame:
-    """By explainer w and p, the medians of its n best points; the baseline without one. Controls take no part.
+    """By explainer w and p, the medians of its n best points; the baseline without one. Controls are left out.
 
-    strict: of those points only that are better than the baseline.
+    strict: only of points that are better than the baseline.
     """
     real = best[~best["control"]]
     known = real[np.isfinite(real["best_w"])]
@@ -189,12 +189,12 @@ def published_points(given: Given) -> pd.DataFrame:
 
 
 def declared_points(given: Given) -> pd.DataFrame:
-    """Every setting at each of its declared points: points.parquet, with what was tested of its gain there.
+    """Every setting at its declared points: points.parquet, with the tests of the gains.
 
-    Of several judgements the first counts, which is the primary one. A test of another statistic than the grid's speaks
-    of another gain, whose interval must not stand beside this one: its rows are left out.
-    test, family, low, high, p_value, p_holm, n, clusters: see `_tests_of_gains`; None and NaN without a test.
-    survives: a gain above 0 after the correction.
+    Of several judgements the first counts, which is the primary one. A test of another statistic than the grid's is
+    about another gain, whose interval does not belong to this one: its rows are left out.
+    test, family, low, high, p_value, p_holm, n, clusters: see `_tests_of_gains`; None and NaN without a test. survives:
+    a gain above 0 after the correction.
     """
     points = given.frame("points", PointRow)
     points = points[points["point"].isin(DECLARED_POINTS)].drop_duplicates(POINT)
@@ -209,10 +209,10 @@ def declared_points(given: Given) -> pd.DataFrame:
 
 
 def _tests_of_gains(given: Given, points: pd.DataFrame) -> pd.DataFrame:
-    """The tests of these gains over the baseline, all by one test: the key POINT, and OF_TESTS.
+    """The tests of gains over the baseline at points, all by one test: the key POINT, and OF_TESTS.
 
     low, high: the 95 % interval of the gain, by a bootstrap of clusters of segments; p_value, p_holm: of the test
-    `test`, alone and corrected within `family`; n, clusters: segments and clusters behind it.
+    `test`, uncorrected and corrected within `family`; n, clusters: segments and clusters behind it.
     """
     tests = given.frame("tests", TestRow)
     over_metric = (tests["against"] == tests["metric"]) & (tests["level"] == "segment") & (tests["grouping"] == "none")
@@ -223,12 +223,12 @@ def _tests_of_gains(given: Given, points: pd.DataFrame) -> pd.DataFrame:
         # Without a table of settings it is that of the grid.
         tests["correlation"] = tests["correlation"].fillna(tests["statistic"])
     tests = tests[tests["statistic"] == tests["correlation"]]
-    # One test for all settings: p values of different tests must not stand in one column.
+    # One test for all settings: p values of different tests must not share a column.
     known = set(tests["test"])
     test = next((name for name in PREFERRED if name in known), None)
     tests = tests[tests["test"] == test].drop_duplicates(POINT)
     tests = tests.rename(columns={"p": "p_value"})
-    # Counts stay whole numbers beside rows without a test.
+    # Counts stay whole numbers if other rows lack a test.
     return tests[[*POINT, *OF_TESTS]].astype({"n": object, "clusters": object})
 
 
@@ -347,7 +347,7 @@ def _elsewhere(table: GridTable, other: GridTable) -> str:
 
 
 def _given(explainer: str, point: Point, used: Point, datasets: Sequence[str]) -> str:
-    """How a point may be described that was given: the paper's own is in-sample on the paper's data sets."""
+    """Describe a point that the user set: the paper's own is in-sample on the paper's data sets."""
     is_there = used in (point, NO_BOOST, NOWHERE)  # else its nearest neighbour is used
     if PUBLISHED_POINTS.get(explainer) != point:
         origin = "given" if is_there else "nearest to the given one"
@@ -359,7 +359,7 @@ def _given(explainer: str, point: Point, used: Point, datasets: Sequence[str]) -
 
 
 def evaluated_at(given: Given) -> str:
-    """What the points are called at which the settings are evaluated."""
+    """The name of the points at which the settings are evaluated."""
     return "published point" if given.fixed else "median point"
 
 

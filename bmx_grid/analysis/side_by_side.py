@@ -1,4 +1,4 @@
-"""Sweeps beside each other: of each setting the gains of both, and whether they differ.
+"""Compare sweeps: the gains of both in each setting, and whether they differ.
 
 Read from the scores.parquet of each sweep: two runs of one setting are compared on the segments that both have, drawn
 together in clusters, so that the interval is of the difference and not of two gains.
@@ -64,13 +64,13 @@ def table_of(frame: pd.DataFrame) -> Table:
 def side_by_side(
     folders: Sequence[Path], *, correlation: Kind | None = None, resamples: int = 1000, seed: int = 0
 ) -> pd.DataFrame:
-    """Two or more finished sweeps compared, each pair of them: a row per setting and declared point that both have.
+    """Compare every two of several finished sweeps: a row per setting and declared point that both have.
 
-    folders: output folders; runs are named by them, shortened to what tells them apart. correlation: None for that of
+    folders: output folders; runs have their names, shortened to the parts that differ. correlation: None for that of
     the sweeps, Pearson's r if they have none.
-    Raises ConfigError for fewer than two folders or one given twice, and for sweeps of different correlations if none
-    is named; DataMissingError for a folder without scores.parquet, DataError if a segment has different human scores,
-    or no setting is in two runs.
+    Raises ConfigError for fewer than two folders or a repeated one, and for sweeps of different correlations if none is
+    named; DataMissingError for a folder without scores.parquet, DataError if a segment has different human scores, or
+    no setting is in two runs.
     """
     import pandas as pd
 
@@ -131,8 +131,8 @@ class ComparedPoint:
     """A setting at a point of two runs, a and b, on the n_segments that both rated and scored.
 
     r: correlations, of the kind `correlation`; gain: over the baseline of the same run; difference: of the gains, of
-    the baseline of the correlations, with its 95 % interval by a bootstrap of clusters. n_only: segments that one run
-    has alone.
+    the baseline of the correlations, with its 95 % interval by a bootstrap of clusters. n_only: segments of one run
+    only.
     """
 
     dataset: str
@@ -157,7 +157,7 @@ class ComparedPoint:
 
 
 def _shared_correlation(folders: Mapping[str, Path]) -> Kind:
-    """The correlation of all sweeps, whose folders are given by name; Pearson's r if no sweep has one.
+    """The correlation of all sweeps (folders by name); Pearson's r if no sweep has one.
 
     Raises ConfigError for different ones.
     """
@@ -261,7 +261,7 @@ def _compared(
 
 
 def _check_judgements(setting: SettingNames, names: tuple[str, str], a: ScoredSegments, b: ScoredSegments) -> None:
-    """Raise DataError where people's scores of the same segments differ between two runs of these names."""
+    """Raise DataError if the human scores of a segment differ between two runs."""
     judged = ~np.isnan(a.human) & ~np.isnan(b.human)
     contradicting = np.flatnonzero(judged & (a.human != b.human))
     if len(contradicting):

@@ -45,7 +45,7 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
     for column, rows in each_group(slices, "by"):
         columns: tuple[Any, ...] = (*OF_METRIC, "slice", R, SEGMENTS)
         names = 4
-        # Of metrics without an explainer there are no gains.
+        # Metrics without an explainer have no gains.
         if rows["gain"].notna().any():
             columns = (*FACTORS, "slice", "point", R, *GAIN, SEGMENTS)
             names = 6

@@ -29,7 +29,7 @@ KEY_REFERENCE = re.compile(r"\$\{[^${}:]+\}")
 
 
 def options_folder(name: str) -> Path:
-    """The folder of the user's own options. Raises ConfigError if it is missing, or has an option that Hydra ignores."""
+    """The folder of the user's own options. Raises ConfigError if it is missing, or Hydra ignores an option."""
     folder = folder_path(name, "--config-dir")
     if not is_folder(folder):
         raise ConfigError(f"--config-dir {name}: there is no such folder (looked at {folder.absolute()}); name yours.")

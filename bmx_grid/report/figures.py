@@ -163,7 +163,7 @@ def declared_gains(analysis: Analysis) -> Iterator[Drawing]:
 
 
 def human_ceilings(metrics: pd.DataFrame) -> Iterator[Drawing]:
-    """Compare metrics without an explainer to further human scores, the ceiling, per language pair with such scores.
+    """Compare metrics with the ceiling of further human scores, per language pair.
 
     metrics: as `analysis.metrics_and_people` has them.
     """

@@ -153,7 +153,7 @@ def repeat_deviation(finished: Finished, correlation: Kind) -> float:
 def settings_table(results: Iterable[SettingResult]) -> pa.Table:
     """One row per setting with every number of its result, in the order of `evaluation_tables`.
 
-    What a run spent (seconds, texts) is left out, so that the same sweep writes the same file again.
+    The work of a run (seconds, texts) is left out, so that a repeated sweep writes an identical file.
     """
     import pyarrow as pa
 
@@ -301,8 +301,8 @@ def seeds_table(
 def ceilings_table(sets: Iterable[SegmentSet]) -> pa.Table | None:
     """One row per data set, language pair and judgement whose raters are published, the primary judgement first.
 
-    raters: ratings per segment, their harmonic mean; reliability: ICC(1,k) of the mean of these; ceiling: its square
-    root. NaN if they are undefined (see measures.reliability). None if no raters are published.
+    raters: ratings per segment, their harmonic mean; reliability: ICC(1,k) of their mean; ceiling: its square root. NaN
+    if they are undefined (see measures.reliability). None if no raters are published.
     """
     import pyarrow as pa
 

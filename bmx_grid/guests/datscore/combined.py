@@ -125,11 +125,11 @@ class Mixed(Metric):
 class Combined(Mixed):
     """sum of weight x score over metrics, each turned so that higher is better.
 
-    metrics: names of options; {NAME: {key: value}} for an option with other settings, or with `_target_` among them
+    metrics: names of options; {NAME: {key: value}} for an option with other settings, or with `_target_`
         for a metric of any class. One that is a file of scores makes the combination one: it has no explainer. An
-        option that represents several metrics represents all of them.
+        option with several metrics contributes all.
     scale: z puts each metric's scores on mean 0 and standard deviation 1 over the set it is fitted to; raw leaves them.
-        A metric that is constant there has z scores of 0.
+        A metric that is constant on this set has z scores of 0.
     seed: of metrics that are named by their option and draw something.
 
     The scores of metrics on the set are kept in `cache_dir`, so that weights cost nothing. A system's score is the mean
@@ -251,7 +251,7 @@ class Combined(Mixed):
         used = whole[np.isfinite(whole).all(axis=1)]
         if not len(used):
             raise ConfigError(f"{KEY}: no segment has a score of every metric; leave out metrics, or write scale=raw.")
-        # The range tells whether a column varies: rounding can leave a constant one a standard deviation above 0.
+        # The range shows whether a column varies: rounding can leave a constant one a standard deviation above 0.
         varies = np.ptp(used, axis=0) > 0
         sds = np.where(varies, standard_deviation(used), 1.0)
         z_scores = (raw - used.mean(axis=0)) / sds
@@ -276,7 +276,7 @@ class Combined(Mixed):
             scores: list[float] = metric.score(contents).tolist()
             return scores
 
-        # Without the texts that the metric does not read, segments that differ in them alone are scored once.
+        # Without the texts that the metric ignores, segments that differ only in these are scored once.
         read = [_read_by(metric, item) for item in items]
         whole = {_read_by(metric, item) for item in self.fitted_on}
         store = kept(self.cache_dir, "parts", canonical_json({"metric": metric.fingerprint()}))
@@ -313,13 +313,13 @@ LEAST_SUM = 1e-9  # of the sum of absolute weights: a sum below is rounding
 
 
 def one_vs_rest(columns: Floats, names: Sequence[str]) -> tuple[Floats, list[str]]:
-    """float64[k] weights by agreement of float64[n, k] scores, and a sentence for each thing that was caught.
+    """float64[k] weights by agreement of float64[n, k] scores, and a sentence for each correction.
 
     Each column counts by its correlation with all the others: w_i = sum over j != i of Pearson's r of columns i and j
-    (DATScore, eq. 3). The paper does not say how the weights are scaled; here they are divided by their sum. If that is
-    not above 0 (dividing by it would reverse the ranking) they are divided by the sum of their absolute values instead.
-    Correlations below 0 stay as they are. Rows with a NaN are left out. A constant column has weight 0 and takes no
-    part in the others' sums. One column has weight 1.
+    (DATScore, eq. 3). The paper does not define the scale of the weights; this function divides by their sum. If that
+    is not above 0 (dividing by it would reverse the ranking) they are divided by the sum of their absolute values
+    instead. Correlations below 0 stay as they are. Rows with a NaN are left out. A constant column has weight 0 and is
+    left out of the others' sums. One column has weight 1.
     Raises ConfigError with fewer than 3 rows, or if no weight differs from 0.
     """
     used = columns[np.isfinite(columns).all(axis=1)]
@@ -369,7 +369,7 @@ def one_vs_rest(columns: Floats, names: Sequence[str]) -> tuple[Floats, list[str
 
 
 def weighted(columns: Floats, weights: Floats) -> Floats:
-    """float64[n] sums of weight x score of float64[n, k] columns; one of weight 0 has no say, even if it is NaN."""
+    """float64[n] sums of weight x score of float64[n, k] columns; columns of weight 0 are ignored, even NaN."""
     used = weights != 0
     nothing = np.zeros(len(columns))
     return weighted_sum(nothing, 0.0, columns[:, used], weights[used].tolist())

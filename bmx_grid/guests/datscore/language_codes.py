@@ -44,7 +44,7 @@ class Languages:
     """A language pair as a model knows it.
 
     source, target: the model's codes; None for a model without any.
-    code: the token of the target's code, which the model is given rather than requested; None without one.
+    code: the token of the target's code, an input of the model, not a prediction; None without one.
     """
 
     source: str | None = None
@@ -76,10 +76,10 @@ def load_translator(model: str, revision: str | None, dtype: Dtype, device: Devi
 
 
 def languages_of(loaded: LoadedModel, source: str | None, target: str | None) -> Languages:
-    """The pair in the model's codes. source, target: codes of the data set or of the model, None where unknown.
+    """The pair in the model's codes. source, target: codes of the data set or of the model, None if unknown.
 
-    Raises ConfigError for a language that is not given if the model needs it, for one that the model does not know, and
-    for two languages of a model that knows one.
+    Raises ConfigError for a missing language that the model needs, for one that it does not know, and for two languages
+    of a model for one.
     """
     if loaded.network.config.model_type == "bart":
         if source != target:
@@ -112,7 +112,7 @@ def known_languages(tokenizer: Any) -> dict[str, int]:
 
 
 def _code(loaded: LoadedModel, known: dict[str, int], language: str | None, role: str) -> str:
-    """The model's code of a language. Raises ConfigError if the language is not given, or not known."""
+    """The model's code of a language. Raises ConfigError if the language is missing or not known."""
     if language is None:
         raise ConfigError(
             f"model '{loaded.name}' needs to know the language of the {role}: in a sweep it is taken from the "

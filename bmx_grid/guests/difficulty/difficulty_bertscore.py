@@ -82,7 +82,7 @@ class DifficultyBertScore(BertScore):
 
     specials: whether the begin and the end of a text may be the best match of a token of the other text ("matchable",
         as in the authors' code) or not ("excluded"). They are not scored themselves, and have no weight.
-    repeated: the weight of a token that stands several times in a reference, as a hypothesis looks it up: averaged
+    repeated: the weight of a token that occurs several times in a reference, as a hypothesis looks it up: averaged
         pair by pair from the first on ("running", as in the authors' code; from three on it depends on their order),
         or the mean. Recall has the weight of each place.
     baseline: cosines c count as (c - baseline) / (1 - baseline), the authors' rescaling; 0 for cosines as they are.
@@ -93,8 +93,8 @@ class DifficultyBertScore(BertScore):
     more difficult. A reference that differs from those fitted on (explainers perturb it) belongs to the segment with
     the same hypothesis, or with most words in common (`_Prepared`); its tokens keep the weights of those
     they are aligned with, other tokens have the weight of the same token in that reference, or 1.
-    If a reference has no weight above rounding (1e-6; all systems said the same as the reference), recall and score are
-    0, and counted in the fourth statistic. Not fitted, all weights are 1, with a warning.
+    If a reference has no weight above rounding (1e-6; all systems equal the reference), recall and score are 0, and
+    counted in the fourth statistic. Not fitted, all weights are 1, with a warning.
     """
 
     GONE: ClassVar[Mapping[str, Any]] = {"systems": "all"}
@@ -120,13 +120,13 @@ class DifficultyBertScore(BertScore):
             names = self.outputs.systems
             segments = counted(len(self.outputs.references), "segment")
             fitted_on = f"{len(names)} systems ({'+'.join(names)}) on {segments}, {self.outputs.digest}"
-        # Of the metric as it was not fitted: its fingerprint holds what it was fitted on at length.
+        # Of the unfitted metric: its fingerprint has the fitted data in full.
         unfitted = dataclasses.replace(self, outputs=None)
         signature = super(DifficultyBertScore, unfitted).signature
         return f"{signature}|fitted_on:{fitted_on}"
 
     def fingerprint(self) -> dict[str, Any]:
-        """Settings and model, and what it was fitted on."""
+        """Settings, model, and the data it was fitted on."""
         fingerprint = super().fingerprint()
         if self.outputs is not None:
             fingerprint["fitted_on"] = {
@@ -183,9 +183,9 @@ class DifficultyBertScore(BertScore):
     def combine(self, sums: Floats) -> Floats:
         """The F of mean precision and mean recall, as the authors score a system; NaN without segments.
 
-        sums: float64[..., k] sums of `statistics` over segments. 0 where either mean is not above 0: there is no
-        harmonic mean of numbers that are not positive. The mean of segment scores, as BERTScore scores a system, is
-        the column `mean` of systems.parquet.
+        sums: float64[..., k] sums of `statistics` over segments. 0 if either mean is not above 0: the harmonic mean
+        needs positive numbers. The mean of segment scores, as BERTScore scores a system, is the column `mean` of
+        systems.parquet.
         """
         n_segments = sums[..., 2]
         # Both branches of `where` are computed: if they divide by 0, the other branch is taken.
@@ -239,7 +239,7 @@ class DifficultyBertScore(BertScore):
 
 
 class _Prepared:
-    """What is known of the segments that a metric is fitted on, kept between calls.
+    """Matches and weights of the segments that a metric is fitted on, kept between calls.
 
     A pair of texts belongs to the segments with its reference and its hypothesis, else to those with its reference. If
     the reference is not one of theirs, because it was perturbed, the pair belongs to the segments with its hypothesis;
@@ -276,7 +276,7 @@ class _Prepared:
     def _closest_reference(self, perturbed: str, references: Collection[str] | None) -> str:
         """The reference that shares most words with a perturbed one; "" if none shares any.
 
-        references: those with its hypothesis, one of which it must be; None if that was perturbed, too.
+        references: the candidates, those with its hypothesis; None if that was perturbed, too.
         """
         words = _words(perturbed)
         ranked = []
@@ -287,8 +287,8 @@ class _Prepared:
         return min(ranked)[-1] if ranked else ""
 
     def matches(self, segments: Iterable[Sequence[int]], pairs: Sequence[Pair]) -> dict[Pair, Match]:
-        """The matches of pairs, and of those that weights of segments are made of; those of outputs are kept."""
-        # Dictionaries in place of sets: the order of what is scored is that of the segments.
+        """Match pairs, and the pairs behind the weights of segments; matches of outputs are kept."""
+        # Dictionaries in place of sets: texts are scored in the order of the segments.
         wanted: dict[Pair, None] = {}
         for row in dict.fromkeys(itertools.chain.from_iterable(segments)):
             if (row,) not in self._fits:
@@ -306,11 +306,11 @@ class _Prepared:
         """The pairs that the weights of a segment are made of."""
         reference = self._outputs.references[row]
         pairs = [(reference, text) for text in self._outputs.outputs[row] if text is not None]
-        # Without any output, the pair of the reference with itself tells its tokens.
+        # Without any output, the pair of the reference with itself has its tokens.
         return pairs or [(reference, reference)]
 
     def fit(self, rows: tuple[int, ...], tokens: Ints, matches: Mapping[Pair, Match]) -> TokenWeights:
-        """The weights of the tokens of a reference, perturbed perhaps, of these segments; 1 if missing."""
+        """The weights of the tokens of a reference, possibly perturbed, of the segments `rows`; 1 if missing."""
         if not rows:
             n_fits = 1 + len(self._metric.columns_of_best())
             ones = np.ones((n_fits, len(tokens)))
@@ -318,9 +318,9 @@ class _Prepared:
         return self.fitted(rows, matches).aligned(tokens)
 
     def fitted(self, rows: tuple[int, ...], matches: Mapping[Pair, Match]) -> TokenWeights:
-        """The weights of a segment, or the mean of those of segments with one reference: the score is linear in them.
+        """The weights of a segment, or their mean over segments with one reference: the score is linear in the weights.
 
-        matches: of these segments, as `matches` gives them.
+        matches: of the segments, from `matches`.
         """
         if rows in self._fits:
             return self._fits[rows]

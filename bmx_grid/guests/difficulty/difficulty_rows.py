@@ -1,4 +1,4 @@
-"""Rows of the tables on the best systems, and on what is difficult."""
+"""Rows of the tables on the best systems and on difficult tokens."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ class TopRow(SettingRow):
     """One row of top_systems.parquet.
 
     systems: how many of the best by human score are compared. fitted: "on these systems" for a metric that was fitted
-    on these alone, else "as scored". value: the correlation of system scores with human scores, with the metric's own
-    sign; low, high: its 95 % interval over systems and clusters of segments. system_score: "corpus" or "mean".
+    on exactly these systems, else "as scored". value: the correlation of system scores with human scores, with the
+    metric's own sign; low, high: its 95 % interval over systems and clusters of segments. system_score: "corpus" or
+    "mean".
     """
 
     KEY = ("human_name", "systems", "fitted", "statistic")
@@ -72,7 +73,7 @@ class DifferenceRow(SettingRow):
 class BinRow(SettingRow):
     """One row of difficulty.parquet: the share of reference tokens whose difficulty is from `low` to below `high`.
 
-    systems: how many the weights were fitted on. The first bin has what is below it, too, the last what is above. mean:
+    systems: how many the weights were fitted on. The first bin includes lower values, the last one higher values. mean:
     of all tokens; zero: how many of the references have no weight above 0, and so score 0.
     """
 

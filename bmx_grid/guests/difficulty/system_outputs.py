@@ -1,4 +1,4 @@
-"""What the systems of a data set made of its segments, and which systems are best."""
+"""The outputs of a data set's systems on its segments, and the best systems."""
 
 from __future__ import annotations
 

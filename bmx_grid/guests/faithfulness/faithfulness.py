@@ -35,8 +35,8 @@ COLUMNS = MEASURES[:3]  # that the table of scores has of each segment
 class FaithfulnessRow(SettingRow):
     """One row of faithfulness.parquet: a measure with its 95 % interval, in units of the metric.
 
-    comprehensiveness, sufficiency, random_removal: the score that is lost, on average over steps and segments, if the
-    words of the highest attributions are removed first, of the lowest, and in random orders. deletion:
+    comprehensiveness, sufficiency, random_removal: the score that is lost, on average over steps and segments, where
+    the words of the highest attributions are removed first, of the lowest, and in random orders. deletion:
     comprehensiveness above random removal; insertion: sufficiency below it. Both are above 0 for a faithful
     explanation. faithfulness: deletion and insertion together as a share of random removal, without a unit: 0 of a
     random order; undefined where random removal loses nothing.
@@ -51,7 +51,7 @@ class FaithfulnessRow(SettingRow):
 
 @dataclass(frozen=True)
 class CurveRow(SettingRow):
-    """One row of faithfulness_curves.parquet: the mean score that is lost if a share of the words is removed.
+    """One row of faithfulness_curves.parquet: the mean score that is lost where a share of the words is removed.
 
     order: "highest first", "lowest first" or "random"; removed: the share.
     """
@@ -125,7 +125,7 @@ class FaithfulnessEvaluation(Evaluation):
         return [{"faithfulness": self._measures(setting, curves), **self._shown(setting, curves)}]
 
     def segment_columns(self, result: Any) -> ColumnValues:
-        """The areas of each segment; NaN if it is left out."""
+        """The areas of each segment; NaN where it is left out."""
         return result.get("segments", {})  # type: ignore[no-any-return]
 
     def _sizes(self, n_words: int) -> Ints:
@@ -215,7 +215,7 @@ class FaithfulnessEvaluation(Evaluation):
         sums = sums_by(cluster, counted)
         of_all = compute(sums.sum(axis=0, keepdims=True))[0]
         samples = compute(sums[:0])
-        # Nothing is drawn if nothing is defined.
+        # Nothing is drawn where nothing is defined.
         if len(values):
             samples = resampled_sums(compute, sums, self.resamples, self.seed)
         estimates = []

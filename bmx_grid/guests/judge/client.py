@@ -1,4 +1,4 @@
-"""A client of an OpenAI-compatible server that asks no other one, and reads no more than an answer may have."""
+"""A client of one OpenAI-compatible server, with a limit on the size of replies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_REPLY_BYTES = 8_000_000  # of a reply; the connection is closed where more 
 MALFORMED = 3  # tries, if a server answers with something that is no answer
 LIST_RETRIES = 2
 REFUSED = (401, 403)  # statuses of a key that is not accepted
-NO_REPLY = (ValueError, LookupError, TypeError, AttributeError, RecursionError)  # of what a server sends
+NO_REPLY = (ValueError, LookupError, TypeError, AttributeError, RecursionError)  # errors of a malformed reply
 MOST_PAUSE = 120.0  # seconds that the client waits before it tries again
 
 
@@ -29,7 +29,7 @@ MOST_PAUSE = 120.0  # seconds that the client waits before it tries again
 class Server:
     """A model of a server, and the requests to it.
 
-    option: the key of a configuration that it stands below. Other fields as of `ServedModel`.
+    option: its key in the configuration. Other fields as of `ServedModel`.
     """
 
     option: str
@@ -93,7 +93,7 @@ class Server:
         import openai
 
         try:
-            # The client's own limit is for one try; this one is for all of them with their pauses.
+            # The client's own limit is per try; this one includes all tries with their pauses.
             async with asyncio.timeout((self.retries + 1) * (self.timeout + MOST_PAUSE)):
                 # The typed method looks at every field of a body, and takes twice the time.
                 reply = await client.post("/chat/completions", body=dict(body), cast_to=object)
@@ -107,7 +107,7 @@ class Server:
             raise UnavailableError(self.failure(cause)) from None
 
     async def served_name(self, body: Mapping[str, Any]) -> str:
-        """The name in the server's list of models, or else, of what it loads on demand, in an answer of one token.
+        """The name in the server's list of models, or, if models load on demand, in an answer of one token.
 
         body: of a request.
         """
@@ -149,9 +149,9 @@ class Server:
         return f"{self.base_url}, model {self.model}: {self._keyless(cause)}. What was read is kept."
 
     def _cause(self, error: BaseException) -> str:
-        """Why a request failed: the client calls every lost connection a time-out, and its cause says more."""
+        """Why a request failed: the client calls every lost connection a time-out, but its cause is more precise."""
         status = getattr(error, "status_code", None)
-        # What the server says of a key may hold pieces of it, in whatever form.
+        # A server's message about a key may contain parts of it.
         if status in REFUSED:
             return f"Error code: {status}, the server does not take the key; set {self.key_variable}"
         return str(error.__cause__ or "") or str(error) or type(error).__name__
@@ -185,7 +185,7 @@ def _origin(url: Any) -> str:
 
 
 def _limited(response: Any, failure: str) -> Any:
-    """The stream of a response, which ends with UnavailableError, saying `failure`, after MOST_REPLY_BYTES."""
+    """The stream of a response; after MOST_REPLY_BYTES it raises UnavailableError with the text `failure`."""
     # The client's library, httpx or httpx2: a response reads streams of its own library's class only.
     package, _, _ = type(response).__module__.partition(".")
     library = importlib.import_module(package)

@@ -26,12 +26,13 @@ if TYPE_CHECKING:
 class Judge(ServedModel, Metric):
     """A score from 0 to 1, read from the answer of a language model to a prompt about an item.
 
-    score_from: how an answer is read, null as the prompt says: `number`, its only one, the scale's end behind it aside
+    score_from: how an answer is read, null for the prompt's own way: `number`, its only one, the scale's end behind it
+    aside
     (87/100); a regular expression that matches once, and whose group is the number; `json:FIELD`; or `expectation`: the
     mean of the scale's numbers among the most probable tokens, weighted by their probabilities, where these are single
     tokens and the server sends log probabilities.
-    repeat: how often a text is scored; its score is their mean, or with average=median their median. How far the
-        correlations of the repetitions vary is shown beside every gain.
+    repeat: how often a text is scored; its score is their mean, or with average=median their median. Every gain is
+    shown with the variation of the correlations over repetitions.
 
     Thoughts (`<think>…</think>`) are no part of an answer. One with several numbers, or with a number beyond the scale,
     is not read. It is requested once more with a reminder; then the score is NaN. So it is of a refusal.

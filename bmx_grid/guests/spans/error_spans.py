@@ -1,4 +1,4 @@
-"""Do explainers mark the errors that people mark, and people do? Are error-free segments told from others?"""
+"""Do explainers mark the errors that people mark, and how well do they detect error-free segments?"""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OF_ERROR_FREE = (
 
 
 def compute(given: Given) -> dict[str, Any]:
-    """What the tables of spans say.
+    """Read the tables of spans.
 
     spans, error_free: as their evaluation wrote them, None if a sweep has no such table.
     spans_in_words: a sentence per language pair, gold and measure on the best explainer and the best person.

@@ -37,9 +37,7 @@ ROW_TYPES = {
 
 
 def compute(given: Given) -> dict[str, pd.DataFrame | None]:
-    """What the evaluation of tasks wrote of the metrics without an explainer, by table; None if a sweep has no such
-    table.
-    """
+    """Read the tables of the evaluation of tasks, for metrics without an explainer; None for a missing table."""
     tables: dict[str, pd.DataFrame | None] = {}
     for name, row_type in ROW_TYPES.items():
         tables[name] = given.frame(name, row_type) if name in given.frames else None
@@ -84,7 +82,7 @@ def _with_task_names(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def _lacking(scores: pd.DataFrame) -> Iterator[Table]:
-    """The metrics that lack a task, and what they lack; no table if all metrics have all tasks."""
+    """The metrics that lack a task, with the missing tasks; no table if all metrics have all tasks."""
     # A task that is undefined for every metric, or weighs nothing, is no task.
     known = scores[np.isfinite(scores["value"]) & (scores["weight"] > 0)]
     tasks = known.drop_duplicates("task").sort_values(["place", "statistic"])
@@ -92,7 +90,7 @@ def _lacking(scores: pd.DataFrame) -> Iterator[Table]:
     for metric in sorted(set(scores["metric"])):
         tasks_of_metric = known.loc[known["metric"] == metric, "task"]
         missing = tasks[~tasks["task"].isin(tasks_of_metric)]
-        # The language pairs by what the metric lacks there.
+        # The language pairs, by the missing statistics.
         places_of: dict[str, list[str]] = {}
         for place, lacked in each_group(missing, "place"):
             n_tasks = int((tasks["place"] == place).sum())

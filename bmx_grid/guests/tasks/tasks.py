@@ -1,4 +1,4 @@
-"""One ranking of metrics over all tasks, systems ranked by people, and what outlier systems do: as WMT findings print.
+"""Rank metrics over all tasks, systems by human scores, and test outlier systems: the tables of WMT findings.
 
 A task is a language pair and a statistic: the metrics task of WMT24 has soft pairwise accuracy of systems and accuracy
 of segments with ties for each of three language pairs (Freitag et al. 2024).
@@ -86,7 +86,7 @@ class Task:
         if self.statistic == "document_kendall":
             options |= {"statistic": "kendall", "group": self.documents}
         drawn = drawn_correlations(scores.x, scores.y, scores.human, scores.cluster, **options)
-        # Swaps hold differences, of which the 1 is gone.
+        # In differences of swaps the 1 cancels.
         x = (1 + drawn.x) / 2
         y = (1 + drawn.y) / 2
         return drawn._replace(x=x, y=y, swapped=drawn.swapped / 2)
@@ -149,7 +149,7 @@ class TasksEvaluation(Evaluation):
         return results
 
     def _task(self, settings: Sequence[Finished], statistic: TaskStatistic) -> Task:
-        """A statistic of these metrics on their language pair."""
+        """The statistic of metrics on their language pair."""
         first = settings[0]
         names = (*first.pair, statistic)
         weight = math.prod(self.weights.get(name, 1.0) for name in names)
@@ -192,7 +192,7 @@ class TasksEvaluation(Evaluation):
             if task.statistic in self.pooled:
                 n_pairs = [other.n_system_pairs for other in tasks if other.statistic == task.statistic]
                 share = task.n_system_pairs / max(sum(n_pairs), 1)
-                # Times the number of these tasks: equal weights keep their sum.
+                # Times the number of tasks: equal weights keep their sum.
                 task = replace(task, weight=task.weight * share * len(n_pairs))
             weighed.append(task)
         return weighed
@@ -272,13 +272,13 @@ class TasksEvaluation(Evaluation):
 
 
 def _scores(setting: Finished, statistic: TaskStatistic) -> Scores:
-    """The scores of a metric alone, of segments, or of systems if the statistic is of these."""
+    """The scores of a metric without an explainer, per segment or per system, as the statistic needs."""
     if statistic not in OF_SYSTEM_SCORES:
         return scores_at_level(setting, BASE, "segment", statistic, turn=True)
     scores = scores_at_level(setting, BASE, "system", "pearson", turn=True)
     if statistic != "pairwise_accuracy":
         return scores
-    # An agreement compares the systems of an item: here all of them are of one.
+    # An agreement compares the systems of an item: with one item all systems are compared.
     same_item = np.zeros(len(scores.human), dtype=np.int64)
     return replace(scores, cluster=same_item, system=scores.cluster, item=same_item)
 

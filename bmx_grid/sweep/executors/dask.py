@@ -38,12 +38,12 @@ class Dask(Executor):
     cluster: the full name of the class, as "dask_jobqueue.SLURMCluster", "dask_jobqueue.PBSCluster" or
         "distributed.LocalCluster"; cluster_options: its arguments.
     jobs: of a batch system; one that ends is submitted again while there is work, and the end of the sweep cancels all.
-    device_jobs: that many more jobs, each with one process that holds one device; device_options: what their
-        cluster_options have beside those of the others. Work that needs a device waits for these.
-    log_dir: what the jobs print.
+    device_jobs: that many more jobs, of one process that holds one device; device_options: their further
+        cluster_options. Work that needs a device waits for these.
+    log_dir: the folder of the jobs' output.
     timeout: seconds to wait for the scheduler, and for a worker when there is not one; jobs may wait in a queue.
     cache_dir: of the sweep; workers on other machines must find the same folder there.
-    Workers at an address are given their devices if they are started:
+    Workers at an address get their devices at their start:
     `BMX_DEVICE=cuda:0 dask worker ADDRESS --nthreads 1 --resources device=1`.
     """
 
@@ -122,7 +122,7 @@ class Dask(Executor):
     def own_cluster(self, *, has_device: bool = False) -> Any:
         """A cluster of the class `cluster`, with its jobs submitted.
 
-        Raises ConfigError for what cannot be one, and UnavailableError with what a batch system says.
+        Raises ConfigError for another class, and UnavailableError with the message of a batch system.
         """
         kind = cluster_class(str(self.cluster))
         is_batch = hasattr(kind, "job_cls")
@@ -136,7 +136,7 @@ class Dask(Executor):
             cluster = kind(**options)
             if is_batch:
                 n_jobs = self.device_jobs if has_device else self.jobs
-                # `scale` would not raise what the batch system refuses.
+                # `scale` would hide the batch system's error.
                 for _ in range(n_jobs):
                     cluster.worker_spec.update(cluster.new_worker_spec())
                 cluster.sync(cluster._correct_state)
@@ -167,7 +167,7 @@ class Dask(Executor):
         if self.log_dir is not None:
             options.setdefault("log_directory", str(folder_path(self.log_dir, "executor.log_dir").absolute()))
         arguments = ["--no-dashboard"]
-        # What the user's prologue or environment sets stays.
+        # Variables of the user's prologue or environment have precedence.
         share = cores if has_device else 1
         prologue = [f'export {name}="${{{name}:-{share}}}"' for name in THREADS]
         if has_device:
@@ -194,7 +194,7 @@ def _connected(address: str, timeout: float, stack: ExitStack) -> Any:
 
 
 def _close(opened: Any) -> None:
-    """Close a client or a cluster, whose jobs are cancelled; how it ends says nothing about the work."""
+    """Close a client or a cluster and cancel its jobs; errors are ignored, since the work is done or lost before."""
     with uninterrupted(), suppress(TimeoutError, ValueError, AssertionError, RuntimeError, OSError):
         opened.close(timeout=CLOSE_SECONDS)
 
@@ -219,10 +219,10 @@ def cluster_class(name: str) -> Any:
 
 
 class Cluster(Workers):
-    """Dask's workers, and whether there still are those that the jobs need.
+    """Dask's workers, watched for the ones that the jobs need.
 
     clients: of the schedulers whose workers hold no device, and whose hold one; mostly the same.
-    timeout: seconds without a worker until that is an error, which says where, and the way out.
+    timeout: seconds without a worker before an error with the way out.
     expected: whether workers of each kind will come.
     """
 
@@ -236,7 +236,7 @@ class Cluster(Workers):
         lanes = []
         for has_device, client in clients.items():
             resources = {DEVICE: 1} if has_device else {}
-            # Dask takes calls that look the same for one: pure=False has each of them run.
+            # Dask runs equal calls once: pure=False makes it run every call.
             submit = partial(client.submit, pure=False, resources=resources)
             lanes.append(Lane(submit, 0, has_device, expected))
         super().__init__(lanes)
@@ -254,7 +254,7 @@ class Cluster(Workers):
             if lane.n_workers > 0 or (is_idle and others_work):
                 self._seen[lane.has_device] = now
             elif waited > self._timeout and not (lane.has_device and is_idle):
-                if not answers:  # and no open job was there to be cancelled
+                if not answers:  # and no open job was left to cancel
                     raise CancelledError
                 kind = "worker that holds a device" if lane.has_device else "worker"
                 raise UnavailableError(
@@ -280,7 +280,8 @@ class Cluster(Workers):
                 "a job was tried on several Dask workers, and each was lost; most often memory ran out. "
                 f"{KEPT}: run the same command again with fewer workers, or with more memory for each."
             )
-        # Dask raises what it was at when the connection broke: a cancelled future, a closed stream, a failed send.
+        # When the connection breaks, Dask raises an error of its current step: a cancelled future, a closed stream, a
+        # failed send.
         is_cancelled = isinstance(error, CancelledError)
         if not is_cancelled and (not isinstance(error, Exception) or isinstance(error, BmxError) or self._answers()):
             return None
@@ -309,7 +310,7 @@ class Cluster(Workers):
 
 
 def quiet_dask() -> None:
-    """No log of Dask's: a lost worker or a closed connection is either made good or raises an error here."""
+    """Silence Dask's log: a lost worker or a closed connection is replaced, or raises an error."""
     import distributed  # noqa: F401  # which sets levels when it is imported, those of some parts apart
 
     for name in ("distributed", *logging.root.manager.loggerDict):
@@ -318,7 +319,7 @@ def quiet_dask() -> None:
 
 
 def workers_of(client: Any) -> dict[str, Any]:
-    """What the scheduler knows about each worker, by its address. Raises OSError when it does not answer."""
+    """Ask the scheduler for its workers, by their address. Raises OSError when it does not answer."""
     # Not client.scheduler_info, which answers from memory when the scheduler is gone.
     workers: dict[str, Any] = client.sync(client.scheduler.identity)["workers"]
     return workers
