@@ -53,15 +53,15 @@ OF_VERDICTS = (
     "Gain: over the baseline. Partial r: the correlation of boosted and human scores when score, numbers of words, "
     "text statistics and named systems, raters and domains are controlled for; within sources or documents if the data "
     "have several segments of each. It is no gain, and may be larger than one. Length, curve alone, average of "
-    "metrics: what these gain without an explanation, chosen in the same way. Partial r given metrics: all other "
-    "metrics of the sweep are controlled for as well.",
+    "metrics: their gains without an explanation, chosen in the same way. Partial r given metrics: all other "
+    "metrics of the sweep are controlled for, too.",
     "p gain, p partial (Holm): corrected for so many verdicts of one question. Best point looks better by: its gain on "
     "the segments that it is chosen on, minus its gain on others.",
     *legend(LEGEND),
 )
 OF_PUBLISHED = (
-    "Published: at the point of a paper, which was chosen on the data sets of the paper. On these, where in-sample "
-    "stands beside it, its gain is not one on other segments."
+    "Published: at the point of a paper, chosen on the paper's data sets. On those its gain is marked in-sample: it is "
+    "not a gain on other segments."
 )
 # The words for one boost with a verdict, and for more than MOST_CONCLUDED boosts.
 MOST_CONCLUDED = 3
@@ -205,7 +205,7 @@ def _unnamed(names: pd.Series[str]) -> str:
     sentences = []
     for data, levels in (("These data", in_none), ("Some of these data", in_some)):
         if levels:
-            effects = "effects of these are not controlled for, and may look like a gain"
+            effects = "their effects are not controlled for, and may look like a gain"
             sentences.append(f"{data} name no {_either(levels)}: {effects}.")
     return " ".join(sentences)
 

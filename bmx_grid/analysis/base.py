@@ -290,7 +290,7 @@ class Table:
     def __post_init__(self) -> None:
         if len(set(self.header)) < len(self.header):
             names = ", ".join(self.header)
-            raise ValueError(f"{self.stem}: a column name is given twice: {names}")
+            raise ValueError(f"{self.stem}: repeated column name: {names}")
         for row in self.rows:
             if len(row) != len(self.header):
                 raise ValueError(f"{self.stem}: {len(row)} cells for {len(self.header)} columns")

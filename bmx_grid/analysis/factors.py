@@ -33,7 +33,8 @@ RESAMPLES = 1000
 LEFT_OUT = FACTORS[:3]
 OF_TRANSFER = (
     "In-sample: at the median of the best points of all settings of the explainer; transfer: at that of the other data "
-    "sets (language pairs, metrics), where there are several. Optimism: in-sample minus transfer mean gain of these."
+    "sets (language pairs, metrics), if there are several. Optimism: in-sample minus transfer mean gain of the same "
+    "settings."
 )
 WHY = (
     "Not held out: metrics share all segments and human scores, language pairs share sources or references. A sweep "
@@ -114,9 +115,9 @@ def _table_of_coefficients(result: Mapping[str, Any]) -> Table:
         f"{counted(fit['n'], 'setting')}; "
         f"intercept {number(fit['intercept'], '+.5f')}, R² {number(fit['r2'], '.5f')}. "
         "The factors are not independent: a coefficient is not an effect. Standard errors: bootstrap of "
-        f"{fit['clusters']} language pairs; n/a for a name in fewer than 3 of them."
+        f"{fit['clusters']} language pairs; n/a for a name in fewer than 3."
     )
-    title = "What goes with a larger or smaller gain"
+    title = "Factors of a larger or smaller gain"
     notes = (note, result["points"])
     return Table.of("ridge_coefficients", title, rows, columns, notes, names=2)
 

@@ -203,4 +203,4 @@ def _importable(modules: Sequence[str]) -> tuple[str, ...]:
 
 
 def _not_asked(error: BmxError) -> None:
-    warnings.warn(f"A question of the sweep is not asked: {error}", stacklevel=2)
+    warnings.warn(f"Skipped a question of the sweep: {error}", stacklevel=2)

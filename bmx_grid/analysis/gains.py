@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 COUNTED = "Better: gain above 1e-5; equal or worse: gain of 0 or less; between: a gain up to 1e-5."
 CLUSTERED = (
     "In brackets: 95 % interval of the mean gain over the language pairs of all data sets: by Student's t, from "
-    f"{BOOTSTRAPPED} pairs on by a bootstrap of them (none with fewer than 3)."
+    f"{BOOTSTRAPPED} pairs on by a bootstrap of pairs (none with fewer than 3)."
 )
-SIGN_TEST = "Above 0: pairs whose mean gain is; sign test p: one-sided, of these counts."
+SIGN_TEST = "Above 0: pairs whose mean gain is; sign test p: one-sided, of the counts."
 SUMMARY_COLUMNS = (
     "n",
     "better",
@@ -272,8 +272,8 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
         note = (
             "Random explainer: attributions drawn at random for real metrics, at the points of the real explainers. "
             "Random metric: real explainers with a metric that is noise, at their points. Best of the grid: at the "
-            "best point of each setting, chosen where it is judged, the baseline among them; what random "
-            "attributions reach there is found by looking at the whole grid, not by an explanation."
+            "best point of each setting, chosen in-sample, the baseline among the candidates; gains of random "
+            "attributions at it come from the search over the grid, not from an explanation."
         )
         of_controls = ("control", "explainer", *SUMMARY_COLUMNS)
         title = "Control settings"

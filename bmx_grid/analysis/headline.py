@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 OF_SETTINGS = (
-    "Correlation with human scores: baseline, of the metric alone; in-sample best, at each setting's own best point, "
-    "chosen where it is judged, with its w and p; plateau: points with w below 1 within 0.00001 of the highest of "
-    "these; {point}, that of the explainer, none for controls. In brackets: 95 % intervals, by a bootstrap of "
+    "Correlation with human scores: baseline, of the unboosted metric; in-sample best, at each setting's own best "
+    "point, with its w and p; plateau: points with w below 1 within 0.00001 of the highest one; {point}, that of the "
+    "explainer, none for controls. In brackets: 95 % intervals, by a bootstrap of "
     "clusters of segments."
 )
 OF_SEEDS = ("Lowest, highest: the gain with other seeds of the explainer, which the interval does not contain.",)
@@ -194,7 +194,7 @@ def _table_of_tests(tested: pd.DataFrame, in_sample: str) -> Iterator[Table]:
 def _sentences(given: Given) -> list[str]:
     real = given.ask(real_at_points)
     if real.empty:
-        return ["The table holds control settings only (random metric or explainer): there is nothing to conclude."]
+        return ["The table holds control settings only (random metric or explainer): no conclusion is possible."]
     of_all: Any = given.ask(overview).loc[ALL]
     origins = "; ".join(sorted(set(given.ask(chosen_points)["origin"])))
     between = f", {of_all.unchanged} gain no more than 0.00001" if of_all.unchanged else ""

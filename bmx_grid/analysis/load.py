@@ -54,7 +54,7 @@ def tables_beside(table: GridTable) -> Tables:
     if missing:
         warnings.warn(
             f"{settings}: no column {', '.join(missing)}; it was written by {version_of(settings)}, "
-            "or edited. It and the tables beside it are not read: run the sweep again (what was scored is kept).",
+            "or edited. The tables of its folder are ignored. Run the sweep again (cached scores are reused).",
             stacklevel=2,
         )
         return Tables({})
@@ -91,7 +91,7 @@ def load_table(path: Path) -> GridTable:
                 raise DataMissingError(f"{path} holds no results: no setting of its sweep has ended. Read why: {log}")
         there = f" (that folder holds {named(tables)})" if tables else ""
         raise DataMissingError(
-            f"there is no results table {file}{there}; give a Parquet or CSV file, or the output folder of a sweep."
+            f"results table not found: {file}{there}; give a Parquet or CSV file, or the output folder of a sweep."
         )
     try:
         if file.name.endswith((".csv", ".csv.gz")):
@@ -180,7 +180,7 @@ def _check_layout(table: pa.Table, origin: str) -> None:
         )
     for name in COLUMNS_OF_GRIDS:
         if table.column_names.count(name) > 1:
-            raise DataError(f"{origin}: more than one column {name}; keep one of them.")
+            raise DataError(f"{origin}: more than one column {name}; keep one.")
     if table.num_rows == 0:
         raise DataError(f"{origin}: the table has no rows; run the sweep again.")
 
@@ -192,15 +192,13 @@ def _only_side(sides: Sequence[str], origin: str) -> str:
         if side not in known:
             raise DataError(f"{origin}: {unknown('side', side, known)}")
     if len(sides) > 1:
-        raise DataError(f"{origin}: the table holds the sides {' and '.join(sides)}; keep the rows of one of them.")
+        raise DataError(f"{origin}: the table holds the sides {' and '.join(sides)}; keep the rows of one side.")
     return sides[0]
 
 
 def _check_alone(w: Floats, origin: str) -> None:
     if 1 not in w:
-        raise DataError(
-            f"{origin}: no row has w = 1, the metric alone, to which every gain is relative; add 1 to grid.w."
-        )
+        raise DataError(f"{origin}: no row has w = 1, the baseline of every gain; add 1 to grid.w.")
 
 
 def _names(table: pa.Table, column: str, origin: str) -> Any:
@@ -273,8 +271,8 @@ def _check_points(frame: pd.DataFrame, p: Floats, w: Floats, origin: str) -> Non
         *names, power, weight = frame.iloc[row][point]
         setting = SettingKey(*names)
         raise DataError(
-            f"{origin}: row {row + 1} gives {setting.label} at w = {weight:g}, p = "
-            f"{power:g} again; keep one row for each point of a setting."
+            f"{origin}: row {row + 1} repeats {setting.label} at w = {weight:g}, p = "
+            f"{power:g}; keep one row for each point of a setting."
         )
     # Without repeats, a setting has all points if it has as many rows as the grid.
     n_points = len(p) * len(w)
@@ -308,7 +306,7 @@ def _checked(table: GridTable) -> GridTable:
     records = []
     if labels:
         settings = counted(len(labels), "setting")
-        reason = "the correlation at w = 1, the metric alone, is undefined or differs over p"
+        reason = "the correlation at w = 1, the baseline, is undefined or differs over p"
         examples = "; ".join(labels[:3])
         records.append(f"{settings}: {reason} (e.g. {examples})")
     # Every gain is relative to the baseline: without it a setting has none.

@@ -71,9 +71,9 @@ INTERVALS = (
 OF_MEASURES = (
     "AUC: probability that a marked word has a lower attribution than another one of its segment (.5: chance); AP: "
     "average precision; R@K: share of the K marked words among the K lowest attributions, ties by their expectation "
-    "unless evaluation.words.ties says otherwise; these leave out segments whose words are all OK or all BAD.",
-    "MCC, F1, phrase F1, SeqCor: of labels; attributions become labels at a threshold chosen on other segments. SeqCor "
-    "max: what a perfect labelling would reach.",
+    "unless evaluation.words.ties is changed; these leave out segments whose words are all OK or all BAD.",
+    "MCC, F1, phrase F1, SeqCor: of labels; attributions become labels at a threshold chosen on other segments. "
+    "SeqCor max: that of a perfect labelling.",
     "Sum with human: Spearman's rho of the summed attributions of a text with its human score.",
     INTERVALS,
 )

@@ -54,7 +54,7 @@ OF_CORRELATIONS = (
 OF_RANKS = (
     "Lines separate clusters of systems whose ranges by people do not overlap.",
     "A range such as 1-6: the ranks of a system over bootstrap resamples of clusters of segments, without the 2.5 % at "
-    "each end (Koehn 2012; Bojar et al. 2013); a rank alone where nothing can be drawn, as where people scored whole "
+    "each end (Koehn 2012; Bojar et al. 2013); a single rank if nothing can be drawn, as for human scores of whole "
     "systems.",
     "These are ranks of systems; the ranks of metrics come from pairwise tests of their correlations.",
 )
@@ -99,7 +99,7 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
     """All metrics in brief, and by data set; ceilings; systems in their clusters; placebos; thresholds."""
     correlations = result["correlations"]
     if correlations is not None and len(correlations):
-        title = "correlation of the metrics alone with human judgements"
+        title = "correlation of the unboosted metrics with human scores"
         yield _table("metrics", title.capitalize(), correlations, brief=True)
         for dataset, rows in each_group(correlations, "dataset", sort=True):
             stem = file_stem(f"metrics_{dataset}")

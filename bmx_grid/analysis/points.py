@@ -114,7 +114,7 @@ def chosen_points(given: Given) -> pd.DataFrame:
     if other is None:
         known = medians(given.ask(best_of_all))
         source = "median of the best points of this table"
-        judged = "in-sample (chosen where it is judged)"
+        judged = "in-sample"
     else:
         known = medians(best_points(other))
         source = f"median of the best points of {other.origin}"
@@ -332,7 +332,7 @@ def check_selection(table: GridTable, other: GridTable) -> None:
         labels = named([setting.label for setting in shared], separator="; ")
         raise ConfigError(
             f"{table.origin}: select.from={other.origin} shares {counted(len(shared), 'setting')} with it: {labels}. "
-            "Points would be judged where they were chosen: leave select.from out, or name a table without these."
+            "Points would be judged in-sample: leave select.from out, or name a table without these settings."
         )
 
 
@@ -351,7 +351,7 @@ def _given(explainer: str, point: Point, used: Point, datasets: Sequence[str]) -
     is_there = used in (point, NO_BOOST, NOWHERE)  # else its nearest neighbour is used
     if PUBLISHED_POINTS.get(explainer) != point:
         origin = "given" if is_there else "nearest to the given one"
-        return f"{origin} (what it was chosen on is not known here)"
+        return f"{origin} (chosen on unknown data)"
     papers = [name for name in datasets if name in PAPERS_DATASETS]
     source = f"in-sample on {named(papers)}" if papers else "chosen on other data"
     origin = "published" if is_there else "nearest to the published one"

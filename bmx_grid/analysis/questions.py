@@ -164,7 +164,7 @@ def _imported(name: str) -> Any:
     try:
         module = importlib.import_module(name)
     except ModuleNotFoundError as error:
-        raise ConfigError(f"questions: there is no module '{error.name}' for '{name}'.") from error
+        raise ConfigError(f"questions: module '{error.name}' not found for '{name}'.") from error
     except (Exception, SystemExit) as error:  # a module of another package may raise anything
         raise ConfigError(f"questions: importing '{name}' fails: {component_error(error)}") from error
     lacking = [part for part in ("compute", "tables") if not callable(getattr(module, part, None))]

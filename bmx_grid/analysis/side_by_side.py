@@ -52,7 +52,7 @@ def table_of(frame: pd.DataFrame) -> Table:
     """The rows of `side_by_side` as a table that can be written in any format."""
     kind = correlation_in_words(frame["correlation"].iloc[0])
     columns = [Column(name, name, FORMS.get(name, "")) for name in map(str, frame)]
-    title = f"Sweeps beside each other: differences of {kind}"
+    title = f"Comparison of sweeps: differences of {kind}"
     runs = frame[["run_a", "run_b"]].drop_duplicates()
     if len(runs) == 1:
         title += f", a: {runs['run_a'].iloc[0]}, b: {runs['run_b'].iloc[0]}"
@@ -80,10 +80,10 @@ def side_by_side(
         raise ConfigError("give two or more sweeps to compare: analyse FOLDER FOLDER.")
     for folder in folders:
         if not is_folder(folder):
-            raise DataMissingError(f"there is no folder {shown(str(folder))}; give the output folder of a sweep.")
+            raise DataMissingError(f"folder {shown(str(folder))} not found; give the output folder of a sweep.")
     resolved = [folder.resolve() for folder in folders]
     if len(set(resolved)) < len(resolved):
-        raise ConfigError("results: the same folder is given twice; give two sweeps, or one alone.")
+        raise ConfigError("results: a folder is repeated; give two different sweeps, or one.")
     names = telling_apart(resolved)
     kind = correlation or _shared_correlation(dict(zip(names, folders, strict=True)))
     runs = {name: _scores(folder) for name, folder in zip(names, folders, strict=True)}
@@ -182,7 +182,7 @@ def _scores(folder: Path) -> dict[Any, ScoredSegments]:
     """The scores of every segment of each setting."""
     path = table_path(folder, "scores")
     if not path.is_file():
-        raise DataMissingError(f"there is no {path}; give the output folder of a finished sweep.")
+        raise DataMissingError(f"{path} not found; give the output folder of a finished sweep.")
     scores = read_arrow(path)
     texts = (*FACTORS, *SEGMENT, CLUSTER)
     points = [BASE, *(name for name in scores.column_names if name.startswith(PREFIX))]

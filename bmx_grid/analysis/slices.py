@@ -24,8 +24,8 @@ GAIN = (
 )
 SEGMENTS = Column("n_segments", "segments")
 NOTES = (
-    "Pearson's r with human scores on the segments of a slice; the gain is that of the boosted scores above the metric "
-    "alone there. In brackets: 95 % intervals by a bootstrap of clusters.",
+    "Pearson's r with human scores on the segments of a slice; the gain is that of the boosted scores over the "
+    "baseline on the same segments. In brackets: 95 % intervals by a bootstrap of clusters.",
     "p (Holm): of a permutation of clusters, corrected for all gains of slices of the sweep together. Points that were "
     "published or chosen on these segments are in-sample.",
 )

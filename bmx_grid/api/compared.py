@@ -28,11 +28,11 @@ Grouping = Literal["item", "system", "none"]
 MOST_JUDGED = 16_000
 PARTIAL = (
     "Partial r: the correlation of the metric with the human scores when the other one's score, the numbers of words, "
-    "text statistics where there are texts, and named systems, raters and domains are controlled for."
+    "text statistics if the table has texts, and named systems, raters and domains are controlled for."
 )
 NO_LENGTHS = (
     "Length is not controlled for, as the table has neither texts nor a column of lengths. Name one: --lengths COLUMN. "
-    "Without it no partial r is known, and no metric is said to help."
+    'Without it partial r is unknown, and no verdict is "helps".'
 )
 # The unit that each permutation test exchanges.
 SWAPPED = {
@@ -48,10 +48,10 @@ SIDES = {
 # Agreement of human scores with a metric, in addition to correlations.
 AGREEMENT = {
     "pdp": "pdp: Pearson's r of the differences between outputs for one source (DiIanni and Deutsch 2025).",
-    "acc_eq": "acc eq: share of pairs of segments that the metric orders as people do, or ties where they do; what "
-    "counts as a tie of scores is calibrated on these data (Deutsch et al. 2023).",
+    "acc_eq": "acc eq: share of pairs of segments that the metric orders as people do, or ties as they do; the "
+    "threshold for ties of scores is calibrated on these data (Deutsch et al. 2023).",
     "pairwise_accuracy": "Pairwise accuracy: share of pairs of systems that the metric orders as people do.",
-    "spa": "spa: soft pairwise accuracy, which also asks how sure both are of the order (Thompson et al. 2024).",
+    "spa": "spa: soft pairwise accuracy, which also compares how certain both are of the order (Thompson et al. 2024).",
 }
 
 

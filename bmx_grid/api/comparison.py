@@ -273,7 +273,7 @@ def _roles(
         raise ConfigError(f"human: the column {human!r} is one of the metrics; name another one with human.")
     if human is not None:
         if "score" in columns:
-            raise ConfigError("human and the role score both name the human scores; give one of them.")
+            raise ConfigError("human and the role score both name the human scores; leave one out.")
         columns = {**columns, "score": human}
     return roles_of(table, columns, ("score", *needed), taken=[*metrics, *lengths])
 
@@ -284,8 +284,8 @@ def _scores(table: TableFile, name: str, decimal: Decimal) -> Floats:
     missing = int(np.isnan(values).sum())
     if missing:
         warnings.warn(
-            f"{table.path}: {missing:,} of {len(values):,} segments have no score in column '{name}'; they are left "
-            "out and counted.",
+            f"{table.path}: {missing:,} of {len(values):,} segments have no score in column '{name}'; these are "
+            "ignored.",
             # Where `compare` is called.
             stacklevel=4,
         )

@@ -330,14 +330,16 @@ def _check(config: Mapping[str, Any], folder: Folder) -> None:
     known = keys.union(groups()).difference(WHOLE_GROUPS)
     _check_keys(config, known, "")
     for key in sorted({*keys, "grid"} - config.keys()):
-        raise ConfigError(f"{key}: the key is missing if it is deleted; write {key}=VALUE.")
+        raise ConfigError(f"{key} cannot be deleted; write {key}=VALUE.")
     for group in GROUPS_OF_SEVERAL:
         nodes = config.get(group)
         if not isinstance(nodes, Mapping):
             continue
         for name, option in nodes.items():
             if isinstance(option, Mapping) and "_target_" not in option and name in options(group):
-                raise ConfigError(f"{group}.{name}: {name} is not chosen; choose it: {group}=[{name}].")
+                raise ConfigError(
+                    f"{group}.{name} has no effect because {name} is not in this sweep. Add it: {group}=[{name}]."
+                )
     grid = config["grid"]
     if not isinstance(grid, Mapping):
         return
@@ -355,7 +357,7 @@ def _check_keys(node: Mapping[str, Any], known: Any, above: str, kind: str = "ke
 
 
 def _missing(key: str) -> str:
-    return f"{key}: {MISSING} stands for a value that is missing; write {key}=VALUE."
+    return f"{key}: {MISSING} is the mark of a missing value; write {key}=VALUE."
 
 
 def _resolved(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -369,12 +371,11 @@ def _resolved(config: Mapping[str, Any]) -> dict[str, Any]:
         key = getattr(error, "full_key", None) or "the configuration"
         absent = ABSENT_KEY.search(str(error))
         if absent is not None and absent["group"] in GROUPS_OF_SEVERAL:
-            not_chosen = f"the {absent['group']} '{absent['name']}' is not chosen"
+            missing = f"the {absent['group']} '{absent['name']}'"
             raise ConfigError(
-                f"{key}: it is that of {absent['key']}, and {not_chosen}; choose it, too, "
-                f"write {key}=VALUE, or leave out what needs it."
+                f"{key} refers to {absent['key']}, but {missing} is not in this sweep. Add it, or write {key}=VALUE."
             ) from error
-        raise ConfigError(f"{key}: it cannot be resolved: {_reason(error)}; write a value in its place.") from error
+        raise ConfigError(f"{key}: cannot be resolved: {_reason(error)}; write a value in its place.") from error
     return {str(key): value for key, value in plain.items()}
 
 

@@ -26,7 +26,7 @@ from bmx_grid.words.segmentation import split_words
 
 TIMED_TEXTS = 32  # that each metric scores
 SECONDS = 10.0  # for all metrics together, the start of their process and loading their models included
-TRACES = "it asks a server or keeps what it computes, which a dry run does not"
+TRACES = "it sends requests or stores results, which a dry run does not"
 NOT_HERE = "its model is not on this machine yet"
 SLOW = f"its model was not loaded and {TIMED_TEXTS} texts scored within {SECONDS:g} s"
 

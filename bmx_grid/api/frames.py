@@ -105,7 +105,7 @@ def number_column(table: TableFile, name: str, decimal: Decimal = ".") -> Floats
     Raises DataError naming the row of anything else, and for too few numbers.
     """
     score_in_words = f"the score in column '{name}'"
-    way_out = "leave it empty where there is none"
+    way_out = "leave it empty if unknown"
     comma_option = "--decimal=," if _is_file(table) else "decimal=','"
 
     def where(row: int) -> str:
@@ -130,7 +130,7 @@ def frame_rows(table: TableFile, roles: Roles, language_pair: str | None, decima
         pairs = (str(language_pair or NO_PAIR),)
     elif language_pair is not None:
         (column,) = roles["language_pair"]
-        raise ConfigError(f"language_pair: {table.path} has a column for it, {column!r}; omit one.")
+        raise ConfigError(f"language_pair: {table.path} already has a column {column!r}; leave language_pair out.")
     # Only its errors are needed: `table_rows` accepts a column with too few numbers.
     for name in roles.get("score", ()):
         number_column(table, name, decimal)

@@ -36,7 +36,7 @@ class FileConfigSource(file_config_source.FileConfigSource):
             raise ConfigError(f"{self.path}/{config_path}: hydra: files of options cannot configure Hydra; delete it.")
         if ".." in config_path or group not in (PRIMARY, *groups()) or not self._may_have(group, name):
             # A path leads to any YAML file of this machine.
-            raise MissingConfigException(f"there is no option {config_path}", config_path)
+            raise MissingConfigException(f"option not found: {config_path}", config_path)
         if Path(self.path) == CONFIGS:
             return self._own(config_path)
         keys = user_option(group, name, Path(self.path, group, f"{name}.yaml"))

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
 PARAMETERS: Mapping[str, Role] = {"sources": "source", "references": "reference", "hypotheses": "hypothesis"}
 VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-CONVENTION = "a metric's parameters say what it reads: f(hypotheses, references), f(hypotheses, sources) or all three"
+CONVENTION = (
+    "a metric's parameters name the texts that it reads: f(hypotheses, references), f(hypotheses, sources) or all three"
+)
 
 
 def plain_value(value: Any) -> Any:
@@ -66,7 +68,7 @@ def listed(name: str, value: Any) -> list[str]:
         raise ConfigError(f"{name}: expected a name or a list of names, got {shown(value, 60)}.")
     names = [str(item) for item in value]
     if len(set(names)) < len(names):
-        raise ConfigError(f"{name}: {', '.join(names)[:60]}: name each once.")
+        raise ConfigError(f"{name}: {', '.join(names)[:60]}: a name is repeated; write each name one time.")
     return names
 
 
@@ -225,4 +227,4 @@ def _part(group: str, item: Any, name: str | None = None) -> Any:
         return item
     if group == "metric" and callable(item) and not isinstance(item, type):
         return function_metric(item, name)
-    raise ConfigError(f"{group}: expected a name, an object or a list of these, got {shown(item, 60)}.")
+    raise ConfigError(f"{group}: expected a name, an object or a list of names and objects, got {shown(item, 60)}.")

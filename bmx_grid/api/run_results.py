@@ -172,7 +172,7 @@ class Run:
         # The dataclass is frozen.
         object.__setattr__(self, "folder", path("folder", self.folder))
         if not is_folder(self.folder):
-            raise DataMissingError(f"there is no folder {self.folder}; give the output folder of a sweep.")
+            raise DataMissingError(f"folder not found: {self.folder}; give the output folder of a sweep.")
         from bmx_grid.sweep.folder import OutputFolder
 
         object.__setattr__(self, "_fingerprint", OutputFolder(self.folder).fingerprint)
@@ -431,7 +431,9 @@ class Run:
             return self._config
         file = self.place / CONFIG
         if not file.is_file():
-            raise DataMissingError(f"{self.folder} has no {CONFIG}, which says where its data and attributions are.")
+            raise DataMissingError(
+                f"{self.folder} has no {CONFIG}, which names its data and attributions; give the folder of a sweep."
+            )
         # Nothing is run or tracked: the folder's own cluster and store are not looked at.
         nothing_runs = {group: load_option(group, option) for group, option in NOTHING_RUNS.items()}
         config = {**read_config(file), **nothing_runs}

@@ -130,7 +130,7 @@ def _nothing_to_run(plan: SweepPlan) -> Ended:
 
     left_out = [replace(part, reason=f"left out: {part.reason}") for part in plan.left_out]
     failed = (*plan.failed, *left_out)
-    say(failures(failed, "no setting to run; failed or left out"))
+    say(failures(failed, "nothing to run; failed or skipped"))
     return Ended(len(failed), failed=failed)
 
 

@@ -59,15 +59,17 @@ class Settings(PlanOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.limit is not None and self.limit < 1:
-            raise ConfigError(f"limit must be at least 1 segment per language pair, or null for all; got {self.limit}.")
+            raise ConfigError(f"limit must be at least 1 source per language pair, or null for all; got {self.limit}.")
         check_name(self.name)
         check_seed(self.seed)
         for seed in self.seeds:
             check_seed(seed, "seeds: a seed")
         if len(set(self.seeds)) < len(self.seeds) or len(self.seeds) > MAX_SEEDS:
-            raise ConfigError(f"seeds: each is a run of its own; name each once, and at most {MAX_SEEDS}.")
+            raise ConfigError(
+                f"seeds: a seed is repeated, or there are too many; write at most {MAX_SEEDS} different seeds."
+            )
         if self.questions and not self.analysis:
-            raise ConfigError("questions are answered by the analysis, and analysis=false: leave out one of the two.")
+            raise ConfigError("questions require the analysis, but analysis=false; leave out one of the two.")
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,9 @@ def plan_sweep(config: Mapping[str, Any]) -> Sweep:
     grid = grid_evaluation(evaluations)
     _check_names(datasets, evaluations)
     if settings.seeds and grid is None:
-        raise ConfigError("seeds: they compare gains at points of the grid; add grid to evaluation, or write seeds=[].")
+        raise ConfigError(
+            "seeds: further seeds compare gains at points of the grid; add grid to evaluation, or write seeds=[]."
+        )
     reading = [name for name, evaluation in evaluations.items() if evaluation.reads_ground_truth]
     nodes = config.get("explainer") or {}
     for name, explainer in explainers.items():
@@ -157,7 +161,7 @@ def _warn_of_labels(plan: SweepPlan, evaluations: Mapping[str, Evaluation]) -> N
     if by_power_mean and labelled:
         warnings.warn(
             f"{', '.join(labelled)}: the words have labels, not scores. A power mean cannot use labels: "
-            f"boost={','.join(by_power_mean)} says little. Choose: boost=[severity]",
+            f"replace boost={','.join(by_power_mean)} by boost=[severity].",
             stacklevel=2,
         )
 

@@ -32,10 +32,10 @@ def options_folder(name: str) -> Path:
     """The folder of the user's own options. Raises ConfigError if it is missing, or Hydra ignores an option."""
     folder = folder_path(name, "--config-dir")
     if not is_folder(folder):
-        raise ConfigError(f"--config-dir {name}: there is no such folder (looked at {folder.absolute()}); name yours.")
+        raise ConfigError(f"--config-dir {name}: folder not found ({folder.absolute()}); name yours.")
     for group, option, file in user_files_of(folder):
         if option in options(group):
-            raise ConfigError(f"{file}: {group}={option} is there already; give yours another name.")
+            raise ConfigError(f"{file}: {group}={option} exists already; give yours another name.")
     return folder.absolute()
 
 
@@ -119,7 +119,7 @@ def user_option(group: str, name: str, file: Path) -> dict[str, Any]:
     check_references(keys, str(file))
     is_below_its_name = bool(keys) and set(keys) <= {name, "defaults"}
     if group in GROUPS_OF_SEVERAL and not is_below_its_name:
-        raise ConfigError(f"{file}: an option's settings belong below its file's name, '{name}:'; write them there.")
+        raise ConfigError(f"{file}: an option's settings belong below its file's name; write them below '{name}:'.")
     return {str(key): value for key, value in keys.items()}
 
 

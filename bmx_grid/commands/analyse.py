@@ -85,7 +85,7 @@ def _split(arguments: Sequence[str]) -> tuple[list[Path], Values]:
             raise ConfigError(f"{unknown('key', key, KEYS)} Paths are written as they are: analyse PATH.")
         elif not value or key in values:
             known = ", ".join(KEYS)
-            raise ConfigError(f"'{argument}' is not KEY=VALUE, or {key} is given twice; keys: {known}.")
+            raise ConfigError(f"'{argument}' is not KEY=VALUE, or {key} is repeated; keys: {known}.")
         else:
             values[key] = value
     if not paths:
@@ -162,7 +162,7 @@ def _analyse(path: Path, values: Values, form: Format | None, folder: Path | Non
         raise ConfigError("correlation: a finished sweep has its own; give a second sweep to compare both in another.")
     figures = _figures(values)
     if not values.keys().isdisjoint(OF_FIGURES) and (folder is None or form is not None):
-        raise ConfigError("figures are written below output_dir, beside report.html: give output_dir=DIR, no format.")
+        raise ConfigError("figures are written below output_dir, with report.html: give output_dir=DIR, no format.")
     modules = _listed("questions", values.get("questions", ""))
     load_questions(modules)  # imported before anything is read
     results = load_results(path)

@@ -66,7 +66,7 @@ def _main(arguments: Sequence[str]) -> int:
     try:
         parsed, others = parser.parse_known_intermixed_args(list(arguments))
     except argparse.ArgumentError as error:
-        raise ConfigError(f"{error}; `bmx-grid check --help` lists what can be given.") from error
+        raise ConfigError(f"{error}; `bmx-grid check --help` lists the arguments.") from error
     for flag in others:
         raise ConfigError(unknown("option", flag.partition("=")[0], ["--help", "--config-dir"]))
     if parsed.help or not arguments:
@@ -88,7 +88,7 @@ def _main(arguments: Sequence[str]) -> int:
         for group, name, node, data_dir in _named(part, settings, folder):
             n_broken += _broken(group, name, node, data_dir)
     if n_broken:
-        say(f"{counted(n_broken, 'promise')} broken")
+        say(f"{counted(n_broken, 'test')} failed")
     return 1 if n_broken else 0
 
 
@@ -113,7 +113,7 @@ def _named(part: str, settings: Sequence[str], folder: Folder) -> Iterator[tuple
         if not groups:
             known = [name for group in CHECKED_KINDS for name in option_names(group, folder)]
             raise ConfigError(
-                f"there is no metric, explainer or data set '{part}'{close_match(part, known)}; `bmx-grid run --help` "
+                f"unknown metric, explainer or data set '{part}'{close_match(part, known)}; `bmx-grid run --help` "
                 "lists them. Options of your own need --config-dir DIR."
             )
         (group,) = groups
@@ -145,7 +145,7 @@ def _broken(group: str, name: str, node: Any, data_dir: Path) -> int:
     with component_errors():
         trials = list(_trials(part, name, data_dir))
     if not trials:
-        raise ConfigError(f"{group} {name} stands for nothing without a data set: there is no text to try.")
+        raise ConfigError(f"{group} {name} has no part to test without a data set; choose another option.")
     for label, trials_of_member in trials:
         say(f"{group} {label}")
         for trial in trials_of_member:
@@ -154,9 +154,9 @@ def _broken(group: str, name: str, node: Any, data_dir: Path) -> int:
                     reason = trial.run()
             except BmxError as error:
                 n_broken += 1
-                say(f"  broken  {trial.promise}\n          {error}")
+                say(f"  failed  {trial.promise}\n          {error}")
             else:
-                say(f"  none    {trial.promise} ({reason})" if reason else f"  kept    {trial.promise}")
+                say(f"  skipped {trial.promise} ({reason})" if reason else f"  passed  {trial.promise}")
     return n_broken
 
 
@@ -176,13 +176,15 @@ def _trials(part: Component, name: str, data_dir: Path) -> Iterator[tuple[str, l
             # Some metrics score only texts that they were fitted to.
             fitted = fitted_to(metric, segments)
             if fitted.given(segments) is not None:
-                raise ConfigError(f"metric {name} reads scores from a file: it scores no text that could be tried.")
+                raise ConfigError(
+                    f"metric {name} reads scores from a file: it cannot score texts; choose another metric."
+                )
             yield member, [_trial(promise, fitted) for promise in OF_METRICS]
     elif isinstance(part, Explainer):
         for member, explainer in part.members(name, [segments]).items():
             explainer.check()
             if explainer.is_given or type(explainer).explain is not Explainer.explain:
-                raise ConfigError(f"explainer {name} plans no texts that could be tried.")
+                raise ConfigError(f"explainer {name} plans no texts to test; choose another explainer.")
             yield member, [_trial(promise, explainer) for promise in OF_EXPLAINERS]
 
 

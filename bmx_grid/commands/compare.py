@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--encoding", metavar="NAME", help=encoding)
     add("--skip-rows", type=int, default=0, metavar="N", help="lines above the column names (default: 0)")
     add("--resamples", type=int, default=1000, help="draws for intervals and tests (default: 1000)")
-    add("--seed", type=int, default=0, help="every random draw comes from it (default: 0)")
+    add("--seed", type=int, default=0, help="of every random draw (default: 0)")
     add("--json", action="store_true", help="print JSON")
     parsed = cli.parse_args(arguments)
     return command(lambda: print(_printed(parsed)))

@@ -43,7 +43,7 @@ from bmx_grid.datasets.tables import TABLE_ENDINGS
 SUBCOMMANDS = {
     "list": "each data set, its language pairs, and whether its files are present and as published",
     "download": "fetch the files from their publishers, checked against their SHA-256",
-    "verify": "the same, with an exit status of 1 where a file is missing or differs",
+    "verify": "the same, with exit status 1 if a file is missing or differs",
     "show": "counts, and the first segments of each pair; of a table of yours also what its columns are taken for",
 }
 OptionKeys = dict[str, str]  # key -> value as it is written
@@ -90,7 +90,7 @@ def _run(parsed: Namespace) -> int:
     if not names and act != "list":
         for argument in parsed.settings:
             if argument.lower().removesuffix(".gz").endswith(TABLE_ENDINGS):
-                raise DataMissingError(f"there is no file {argument} (looked in {Path.cwd()}); correct the path.")
+                raise DataMissingError(f"file not found: {argument} (in {Path.cwd()}); correct the path.")
         known = ", ".join(options("dataset"))
         raise ConfigError(f"name a data set: {known}; or all.")
     values = _option_values(keys, columns)
@@ -179,12 +179,12 @@ def _test_set(name: str) -> dict[str, str]:
         names = ", ".join(known)
         endings = ", ".join(TABLE_ENDINGS)
         raise ConfigError(
-            f"{name}: the folder holds no data set that is known here: neither a test set of mt-metrics-eval (with "
-            f"sources/, system-outputs/ and human-scores/) nor files of {names}. Name one of "
-            f"these with data_dir=DIR, or a table, a file that ends in {endings}."
+            f"{name}: the folder holds no known data set: neither a test set of mt-metrics-eval (with "
+            f"sources/, system-outputs/ and human-scores/) nor files of {names}. Name a "
+            f"data set with data_dir=DIR, or a table, a file that ends in {endings}."
         )
     choices = "; or ".join(ways)
-    raise ConfigError(f"{name}: the folder holds data sets; show one of them: {choices}")
+    raise ConfigError(f"{name}: the folder holds data sets; show one: {choices}")
 
 
 def _has_files(reader: DatasetReader, data_dir: Path, folder: Path) -> bool:
@@ -218,7 +218,7 @@ def _list(readers: Sequence[DatasetReader], data_dir: Path) -> int:
         print(f"{BELOW_A_NAME}{text}")
         by_hand = ", ".join(unverifiable(reader))
         if by_hand:
-            print(f"{BELOW_A_NAME}{by_hand}: put there by hand{reader.published_at()}, and not verified")
+            print(f"{BELOW_A_NAME}{by_hand}: added by hand{reader.published_at()}, and not verified")
         for entry, state in states.items():
             if state == "differs":
                 print(f"{BELOW_A_NAME}differs from the published file: {data_dir / entry.path}")

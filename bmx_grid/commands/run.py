@@ -148,7 +148,7 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     try:
         parsed, others = parser.parse_known_intermixed_args(list(arguments))
     except argparse.ArgumentError as error:
-        raise ConfigError(f"{error}; `bmx-grid run --hydra-help` lists what can be given.") from error
+        raise ConfigError(f"{error}; `bmx-grid run --hydra-help` lists the arguments.") from error
     for flag in others:
         raise ConfigError(f"{unknown('option', flag.partition('=')[0], flags)} Keys have no dashes: KEY=VALUE.")
     if parsed.experimental_rerun:

@@ -94,18 +94,18 @@ def _parser() -> argparse.ArgumentParser:
     cli = parser("score", __doc__)
     add = cli.add_argument
     metrics = ", ".join(_scoring_options("metric"))
-    names = f"needed unless a recipe is given; several are several blocks: {metrics}"
+    names = f"needed without --recipe; several metrics print several blocks: {metrics}"
     add("--metric", metavar="NAME", nargs="+", default=[], help=names)
     explainers = ", ".join(_scoring_options("explainer"))
     default = f"default: {DEFAULT_EXPLAINER}, or the recipe's"
     add("--explainer", metavar="NAME", help=f"{explainers} ({default}); none: no attributions")
     known = ", ".join(embedded()) or "none yet"
-    add("--recipe", metavar="FILE|NAME", help=f"boost as a recipe says; embedded: {known}; {LIST} shows them")
+    add("--recipe", metavar="FILE|NAME", help=f"boost by a recipe; embedded: {known}; {LIST} shows them")
     power = "boost by the power mean with this power; -p=-inf: the minimum (default with -w: the paper's median)"
     add("-p", type=float, help=power)
     weight = "share of the metric itself in that boost, 0 to 1 (default with -p: the paper's median)"
     add("-w", type=float, help=weight)
-    needed = "; needed where the metric reads it"
+    needed = "; needed if the metric reads it"
     several = f"one reference per line{needed}; several files are several references of each segment"
     files: dict[str, Any] = {"metavar": "FILE", "action": "extend", "default": []}
     add("-s", "--source", nargs=1, help=f"one source per line{needed}", **files)
@@ -115,13 +115,13 @@ def _parser() -> argparse.ArgumentParser:
     encoding = "of files without a byte-order mark, as cp1252 (default: UTF-8)"
     add("--encoding", metavar="NAME", help=encoding)
     add("--json", action="store_true", help="print JSON, with all digits")
-    add("--format", choices=("text", WMT26), default="text", help="what is read and printed (above)")
+    add("--format", choices=("text", WMT26), default="text", help="the format of input and output (below)")
     free_from = "with --format wmt26: the score, as printed, from which on an output counts as free of errors"
     add("--error-free-from", type=float, metavar="SCORE", help=free_from)
     add("--only-system", action="store_true", help="scores and tests of systems, not of segments")
     thresholds = (
-        "the output folder of a sweep with evaluation=[levels]: also say how often people agree with a difference of "
-        "two systems of that size"
+        "the output folder of a sweep with evaluation=[levels]: also print how often people agree with a difference "
+        "of this size between two systems"
     )
     add("--thresholds", metavar="DIR", help=thresholds)
     add("-q", "--quiet", action="store_true", help="no notes and no progress")
@@ -193,7 +193,7 @@ def _settings_of(name: str, names: Sequence[str], settings: ComponentSettings) -
         if group != "metric":
             settings_of_metric[key] = value
         elif metric not in names or not rest_of_metric:
-            raise ConfigError(f"--set {key}: there are several metrics; say of which: metric.{names[0]}.{rest}.")
+            raise ConfigError(f"--set {key}: there are several metrics; name one: metric.{names[0]}.{rest}.")
         elif metric == name:
             settings_of_metric[f"metric.{rest_of_metric}"] = value
     return settings_of_metric
@@ -268,7 +268,7 @@ def _predictions(parsed: Namespace, settings: ComponentSettings) -> str:
         parsed.language_pair = pairs.pop()
     scorer = _scorer(parsed, settings, [])
     if parsed.words and (scorer.explainer is None or not scorer.explainer.marks_errors):
-        raise ConfigError("--words with --format wmt26 gives error spans, which --explainer spans marks; name it.")
+        raise ConfigError("--words with --format wmt26 prints error spans; add --explainer spans.")
     shown = scorer if parsed.words else scorer.unexplained
     lists = lists_read(outputs, shown.reads, path)
     with _progress(parsed, shown, lists) as progress:
@@ -290,7 +290,7 @@ def _check(parsed: Namespace) -> None:
         raise ConfigError(f"--metric NAME or --recipe FILE is needed; metrics are {known}.")
     several = len(parsed.hypothesis) > 1
     if parsed.words and parsed.explainer == NONE:
-        raise ConfigError("--words needs an explainer, and --explainer none has none; name one, or leave --words out.")
+        raise ConfigError("--words requires an explainer, but --explainer is none; name one, or leave --words out.")
     if parsed.words and several and parsed.format != WMT26:
         raise ConfigError("--words shows the words of one system: give one file of hypotheses.")
     if parsed.format == WMT26:
@@ -299,14 +299,16 @@ def _check(parsed: Namespace) -> None:
             without = "".join(f", without {flag}" for flag in wrong)
             raise ConfigError(f"--format wmt26 reads one file of items, and nothing else: -t FILE.jsonl{without}.")
     elif parsed.error_free_from is not None:
-        raise ConfigError("--error-free-from is of --format wmt26; add it, or leave this out.")
+        raise ConfigError("--error-free-from requires --format wmt26; add it, or leave --error-free-from out.")
     if parsed.thresholds is not None:
         is_boosted = parsed.recipe or parsed.p is not None or parsed.w is not None
         if parsed.metric is None or is_boosted or not several:
-            raise ConfigError("--thresholds is of a metric alone and two systems; give --metric and two --hypothesis.")
+            raise ConfigError(
+                "--thresholds requires an unboosted metric and two systems; give --metric and two --hypothesis."
+            )
     if len(set(parsed.hypothesis)) < len(parsed.hypothesis):
         files = ", ".join(parsed.hypothesis)
-        raise ConfigError(f"--hypothesis: the same file is given twice: {files}.")
+        raise ConfigError(f"--hypothesis: repeated file: {files}; name different files.")
 
 
 def _scorer(parsed: Namespace, settings: ComponentSettings, references: Sequence[list[str]]) -> Scorer:
@@ -360,7 +362,7 @@ def _texts(parsed: Namespace) -> dict[Role, list[Any]]:
             texts[role].append(lines)
             lines_by_flag[f"--{role} {name}"] = lines
     if names and check_aligned(lines_by_flag) == 0:
-        raise DataError(f"{' and '.join(names)}: no lines, so there is nothing to score.")
+        raise DataError(f"{' and '.join(names)}: no lines to score; name files with texts.")
     return texts
 
 

@@ -65,8 +65,8 @@ class Estimate:
 
 
 NOTHING = Estimate()
-Measured = Annotated[Estimate, "what a row is about"]
-Tested = Annotated[Estimate, "what a row is about, with its p value"]
+Measured = Annotated[Estimate, "the subject of a row"]
+Tested = Annotated[Estimate, "the subject of a row, with its p value"]
 
 
 @dataclass(frozen=True, kw_only=True)

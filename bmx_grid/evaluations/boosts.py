@@ -163,7 +163,7 @@ class BoostEvaluation(OnGrid):
         # Rows of both would have the same key.
         for name in TAKEN:
             if name in self.boosts:
-                raise ConfigError(f"boost.{name}: that name is taken by what boosts stand beside; choose another one.")
+                raise ConfigError(f"boost.{name}: this name is reserved for a placebo; choose another one.")
 
     def fingerprint(self) -> dict[str, Any]:
         """Includes the fingerprints of the boosts."""

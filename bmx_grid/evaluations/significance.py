@@ -136,7 +136,7 @@ class SignificanceEvaluation(OnGrid):
     def inapplicable(self, n_metrics: int, n_explainers: int, sets: Sequence[SegmentSet]) -> str:
         if n_explainers or n_metrics > 1:
             return ""
-        return "nothing is there to compare: there is one metric alone"
+        return "one metric without boosts has nothing to compare"
 
     def cost(self, n_segments: int) -> float:
         cells = n_segments * self.resamples * len(self.grid.spec.p)

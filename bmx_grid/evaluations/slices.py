@@ -114,8 +114,8 @@ def check_columns(by: Sequence[str], sets: Sequence[SegmentSet]) -> None:
     for name in by:
         if all(name == segments.judgements.primary for segments in sets):
             raise ConfigError(
-                f"evaluation.levels.by: '{name}' is the human score that judges metrics. Its slices would select on "
-                "what is predicted: name another column."
+                f"evaluation.levels.by: '{name}' is the human score that judges metrics, so its slices would select "
+                "on the outcome; name another column."
             )
         if not any(name in columns_of_set(segments) for segments in sets):
             known = sorted({column for segments in sets for column in columns_of_set(segments)})

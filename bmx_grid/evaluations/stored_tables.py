@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 DTYPES: dict[ColumnKind, Any] = {"text": object, "number": np.float64, "count": np.int64, "flag": np.bool_}
-EDITED = "it is of another version, or was edited: run the sweep again (what was scored is kept)"
+EDITED = "it is of another version, or was edited: run the sweep again (cached scores are reused)"
 
 
 class Tables(Mapping[str, "pd.DataFrame"]):
@@ -203,8 +203,8 @@ def _check_labels(values: Sequence[str], name: str, labels: Sequence[str], origi
     """Raise DataError for a value that is not one of the labels of a column."""
     for number, value in enumerate(values, 1):
         if value not in labels:
-            there_are = ", ".join(map(repr, labels))
-            raise _damaged(origin, f"row {number}: the {name} {shown(value)} is none of {there_are}")
+            expected = ", ".join(map(repr, labels))
+            raise _damaged(origin, f"row {number}: unknown {name} {shown(value)}; expected one of {expected}")
 
 
 def _check_once(keys: Sequence[tuple[Any, ...]], origin: str) -> None:
@@ -218,7 +218,7 @@ def _check_once(keys: Sequence[tuple[Any, ...]], origin: str) -> None:
             # Cut: a value may be a whole text.
             parts = [visible(str(value))[:60] for value in key]
             label = " · ".join(parts)
-            raise _damaged(origin, f"row {number} is of {label} again")
+            raise _damaged(origin, f"row {number} repeats {label}")
         seen.add(key)
 
 
@@ -232,7 +232,7 @@ def read_arrow(path: Path) -> pa.Table:
         with pq.ParquetFile(path) as file:
             return file.read()
     except FileNotFoundError as error:
-        raise DataMissingError(f"{path} is not there; name the folder of a finished sweep.") from error
+        raise DataMissingError(f"{path} not found; give the folder of a finished sweep.") from error
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DataError(f"{path}: not a readable Parquet file ({first_line(error)}); run the sweep again.") from error
 

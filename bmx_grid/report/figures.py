@@ -128,7 +128,7 @@ def boosts(analysis: Analysis) -> Iterator[Drawing]:
         f"{n_boosts}, each judged on segments it was not chosen on: {correlation}, "
         f"boosted minus baseline, with 95 % intervals. Filled circle: it helps, {n_helping} of {len(rows)}; filled "
         "diamond: it hurts; broken line: too little data. "
-        f"Beside it the gain of {named(placebos)} on the same segments."
+        f"Next to it the gain of {named(placebos)} on the same segments."
     )
     yield from _drawings(analysis, rows, "boosts", "What each boost gains", caption)
 
@@ -188,7 +188,7 @@ def human_ceilings(metrics: pd.DataFrame) -> Iterator[Drawing]:
         caption = (
             "Correlation with the primary human score: Pearson's r of segments with its 95 % interval, and r of "
             "differences within sources (PDP). Filled: other human scores of the same segments; the dashed line is "
-            "the highest of them."
+            "the highest one."
         )
         stem = file_stem(f"people_and_metrics_{dataset}_{language_pair}")
         title = f"{dataset} {language_pair}: metrics and people"

@@ -307,7 +307,7 @@ def ridge_bars(analysis: Analysis) -> Drawing:
         f"metric and explainer, which are not independent; {settings}; intercept "
         f"{intercept}, R² {r2}. Lines: two standard errors either way "
         f"by a bootstrap of {fit['clusters']} clusters, a data set and language pair each; none for a name in fewer "
-        f"than 3 of them. {points}"
+        f"than 3. {points}"
     )
     draw = partial(_ridge, result["ridge_coefficients"])
     return signed(analysis, "ridge", "Regression of the gain: coefficients", caption, draw)

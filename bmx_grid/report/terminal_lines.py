@@ -161,11 +161,11 @@ def cautions(plan: SweepPlan) -> list[str]:
     constant: list[str] = []
     few_clusters: list[str] = []
     warnings = {
-        f"; a correlation needs {FEWEST}, so that it is undefined there: raise limit, or add human scores": few_rated,
+        f"; a correlation needs {FEWEST}, so that it is undefined: raise limit, or add human scores": few_rated,
         "; a correlation with a constant is undefined (n/a): choose another human score, or segments whose scores "
         "differ": constant,
         " (those that share a source, a reference or a document count as one); intervals and tests need "
-        f"{FEWEST_CLUSTERS} and are undefined (n/a) there: add segments with other sources, or documents": few_clusters,
+        f"{FEWEST_CLUSTERS} and are undefined (n/a): add segments with other sources, or documents": few_clusters,
         f"; attributions to fewer than {FEWEST_WORDS} say little{spaced}": _few_words(settings),
     }
     # Settings of one language pair share their segments: one of each is enough. Reversed twice: the first setting of

@@ -155,7 +155,7 @@ class OutputFolder:
         for name in sorted(names - {*stamp["files"], *stamp["claimed"]}):
             if os.path.lexists(self.path / name):
                 raise ConfigError(
-                    f"output_dir: {self.path / name} is there, and was not written by bmx_grid (it is not named in "
+                    f"output_dir: {self.path / name} was not written by bmx_grid (it is not named in "
                     f"{self.path / STAMP}); choose another output_dir, or move the file."
                 )
         self._write({**stamp, "claimed": sorted({*stamp["claimed"], *names})})
@@ -332,13 +332,13 @@ def _parts(settings: Sequence[Setting]) -> dict[str, Any]:
     """The metric and the explainer that these settings share, and the seed where something is random."""
     first = settings[0]
     if first.explainer is None:
-        raise ConfigError("there is no explainer.")
+        raise ConfigError("the metric has no explainer.")
     if not first.words.plain:
-        raise ConfigError(f"it was chosen on words={first.words.name}, and `score` knows words between spaces only.")
+        raise ConfigError(f"it was chosen with words={first.words.name}, but `score` splits words at spaces only.")
     if any(setting.metric.recipe_fingerprint() != first.metric.recipe_fingerprint() for setting in settings):
         raise ConfigError(
-            "the metric is another one for each of its data sets and language pairs (it is fitted to them, or its "
-            "prompt names the languages), so that it would be another one for new texts."
+            "the metric differs between its data sets and language pairs (it is fitted to them, or its prompt names "
+            "the languages), so its recipe does not apply to new texts."
         )
     return {
         "metric": Identity.of("metric", first.metric_name, first.metric, first.metric.signature),

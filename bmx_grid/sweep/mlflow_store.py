@@ -44,8 +44,8 @@ ACTIVE_RUNS = """
     WHERE runs.lifecycle_stage = 'active' AND experiments.lifecycle_stage = 'active'
 """
 LOST = (
-    "The sweep goes on and its tables and figures are written, but nothing more is tracked; run the same command again "
-    "to complete the runs (nothing is computed twice), name another store (tracking.uri=sqlite:///FILE or "
+    "The sweep continues and its tables and figures are written, but nothing more is tracked; run the same command "
+    "again to complete the runs (nothing is computed twice), name another store (tracking.uri=sqlite:///FILE or "
     "http://HOST:PORT), or run without one (tracking=none)."
 )
 

@@ -103,7 +103,7 @@ def make_plan(
     settings = tuple(setting for setting in planner.settings if setting.repeated_with is None)
     repeats = tuple(setting for setting in planner.settings if setting.repeated_with is not None)
     if options.seeds and settings and not repeats:
-        reason = f"no explainer is random, or there is no seed but {options.seed}: nothing is repeated"
+        reason = f"no explainer is random, or the only seed is {options.seed}: nothing is repeated"
         not_run.append(NotRun("left out", "seeds", reason))
     plan = SweepPlan(settings, repeats, tuple(not_run))
     warn_of_languages((setting.metric_name, setting.metric, setting.segments.language_pair) for setting in settings)
@@ -202,9 +202,7 @@ class Planner:
             for name in members:
                 check_name(group, name, f"{group}.{option}")
                 if name in known:
-                    raise ConfigError(
-                        f"{group}.{option}: there is another {group} '{name}'; give one of them another name."
-                    )
+                    raise ConfigError(f"{group}.{option}: another {group} has the name '{name}'; rename one.")
             known |= members
         return known
 
@@ -341,8 +339,8 @@ def _warn_of_empty_texts(segments: SegmentSet) -> None:
         n_empty = counted(len(empty), "segment")
         ids = shortened(", ".join(empty), 60)
         warnings.warn(
-            f"{origin}: {n_empty} of {len(segments)} with an empty text (segment {ids}); metrics give empty text its "
-            "stated score, and an empty side has no attributions.",
+            f"{origin}: {n_empty} of {len(segments)} segments have an empty text (segment {ids}). They are scored, but "
+            "an empty side has no attributions.",
             stacklevel=2,
         )
 
@@ -359,7 +357,9 @@ def _check_possible(
     if asked_of(explainer, metric) is None:
         raise NotPossible(NOT_ASKED)
     if scores is not None and not explainer.is_given:
-        raise NotPossible("the scores are from a file, which no explainer can ask for other texts; write explainer=[]")
+        raise NotPossible(
+            "the metric reads its scores from a file and cannot score perturbed texts; write explainer=[]"
+        )
 
 
 def _count_texts(

@@ -214,8 +214,8 @@ def _check_unchanged(slot: Slot, parts: Mapping[str, Metric | Explainer | None])
         fingerprint = None if part is None else part.fingerprint()
         if canonical_json(fingerprint) != canonical_json(planned[kind]):
             raise UnavailableError(
-                f"the {kind}'s model is another one than when the sweep was planned: it was overwritten, or this "
-                "machine has another version. Leave it as it is, and run the same command again."
+                f"the {kind}'s model has changed since the sweep was planned: it was overwritten, or this machine has "
+                "another version. Leave it unchanged, and run the same command again."
             )
 
 

@@ -173,8 +173,8 @@ class MlflowTracker(Tracker):
             return wanted <= runs_on_server(self._address, self._named(name), str(runs.get("sweep")))
         except Exception as error:  # whatever a server answers, the sweep is up to date without it
             warnings.warn(
-                f"MLflow cannot use {shown_address(self._address)}: {reason_of(error)}. Runs that were "
-                "deleted there are not tracked again; run the same command when it answers.",
+                f"MLflow cannot use {shown_address(self._address)}: {reason_of(error)}. Deleted "
+                "runs are not tracked again; run the same command when the store answers.",
                 stacklevel=2,
             )
             return True

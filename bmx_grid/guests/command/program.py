@@ -72,7 +72,7 @@ class Program:
         """Start the program and read its declaration. Raises UnavailableError if it writes none."""
         if shutil.which(command.words[0]) is None:
             raise UnavailableError(
-                f"the command {shown(command.words[0])} is not there, or cannot be run; name the Python of the "
+                f"command {shown(command.words[0])} not found, or not executable; name the Python of the "
                 "metric's environment by its full path."
             )
         environment = {**os.environ, "PYTHONIOENCODING": "utf-8"}
@@ -117,8 +117,8 @@ class Program:
                 yield float(line)
             except ValueError:
                 raise ComponentError(
-                    f"the command `{self.command}` wrote {shown(line)} to standard output, and a score was due. What "
-                    "is no score belongs to standard error."
+                    f"the command `{self.command}` wrote {shown(line)} to standard output in place of a score. "
+                    "Write other text to standard error."
                 ) from None
 
     def stop(self) -> None:
@@ -161,7 +161,7 @@ class Program:
             line = self._line(max(self.timeout, START_SECONDS))
         except _Ended:
             raise UnavailableError(
-                f"the command `{self.command}` {self.last_words()}, before it said what it is."
+                f"the command `{self.command}` {self.last_words()}, before it wrote its declaration."
             ) from None
         try:
             said = json.loads(line)
@@ -202,7 +202,7 @@ def scored(command: Command, rows: Sequence[str], batch_size: int, timeout: floa
             program = _program(command, timeout)
             if expected and described(program.declared) != expected:
                 raise UnavailableError(
-                    f"the command `{command}` is {described(program.declared)} now, and was {expected} when the sweep "
+                    f"the command `{command}` is {described(program.declared)} now, but was {expected} when the sweep "
                     "was planned: run the same command again."
                 )
             try:
@@ -212,8 +212,8 @@ def scored(command: Command, rows: Sequence[str], batch_size: int, timeout: floa
                 if len(scores) == n_before:
                     row = rows[len(scores)]
                     raise UnavailableError(
-                        f"the command `{command}` {program.last_words()}, twice at the same text: {shown(row)}. What "
-                        "is scored is kept. Run the command by itself and give it this line to see why."
+                        f"the command `{command}` {program.last_words()}, twice at the same text: {shown(row)}. Scored "
+                        "texts are kept. Run the command by itself and give it this line to see why."
                     ) from None
                 n_before = len(scores)
             except BaseException:

@@ -149,7 +149,7 @@ class Combined(Mixed):
         object.__setattr__(self, "metrics", members)
         for name, count in Counter(self.part_names).items():
             if count > 1:
-                raise ConfigError(f"{KEY}.metrics: there are two metrics '{name}'; give one of them another `name`.")
+                raise ConfigError(f"{KEY}.metrics: two metrics have the name '{name}'; give one another `name`.")
         self.check_weights(KEY)
 
     @property

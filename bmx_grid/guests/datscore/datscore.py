@@ -59,7 +59,7 @@ class DatScore(Mixed, Seq2SeqMetric):
             raise ConfigError(f"datscore.augment={list(self.augment)}: a language is named twice.")
         names = self.part_names
         if len(set(names)) < len(names) or not names:
-            raise ConfigError("datscore.directions: name at least one direction, and none of them twice.")
+            raise ConfigError("datscore.directions: name at least one direction, without repeats.")
         known = [*self.reads, *self._augmented(self.reads)]
         for name in names:
             source, arrow, target = name.partition("->")

@@ -76,7 +76,7 @@ def _read(file: Place) -> Any:
     checksum, _, text = content.partition("\n")
     if checksum == _checksum(text):
         return json.loads(text)
-    warnings.warn(f"{file} is damaged; what it held is made again.", stacklevel=2)
+    warnings.warn(f"{file} is damaged; its values are computed again.", stacklevel=2)
     return None
 
 

@@ -63,7 +63,7 @@ def check_translator(model: str, revision: str | None = None) -> None:
     kind = settings.get("model_type")
     has_encoder = settings.get("is_encoder_decoder")
     if kind not in FAMILIES or not has_encoder:
-        why = "whose language codes are not known here" if has_encoder else "without an encoder for the source"
+        why = "with unknown language codes" if has_encoder else "without an encoder for the source"
         raise UnavailableError(f"model '{model}' is a {kind}, {why}; name M2M-100, NLLB, mBART or BART.")
 
 
@@ -115,7 +115,7 @@ def _code(loaded: LoadedModel, known: dict[str, int], language: str | None, role
     """The model's code of a language. Raises ConfigError if the language is missing or not known."""
     if language is None:
         raise ConfigError(
-            f"model '{loaded.name}' needs to know the language of the {role}: in a sweep it is taken from the "
+            f"model '{loaded.name}' needs the language of the {role}: in a sweep it is taken from the "
             f"language pair; elsewhere give the pair (score --language-pair de-en, load(…, language_pair='de-en'))."
         )
     for code in (language, NLLB.get(language)):

@@ -221,7 +221,7 @@ class DifficultyBertScore(BertScore):
         reference that it was not fitted on.
         """
         if self.outputs is None:
-            raise ConfigError("difficulty-aware BERTScore has not been fitted, so that nothing is known of difficulty.")
+            raise ConfigError("difficulty-aware BERTScore is not fitted, so difficulty is unknown; use it in a sweep.")
         prepared = _prepared(self, digest(self.fingerprint()))
         for reference in references:
             # The dictionary has defaults: to look up an unknown reference would add it.

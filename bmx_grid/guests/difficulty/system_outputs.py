@@ -43,8 +43,8 @@ def outputs_of(segments: SegmentSet, *, ranked: bool = False) -> SystemOutputs:
     if len(systems) < 2:
         has = named(systems) if systems else "no named system"
         raise ConfigError(
-            f"the metric is fitted on the outputs of several systems for the same segments, and there is {has} in "
-            f"{where}; take a data set with several systems, or more of them."
+            f"the metric is fitted on the outputs of several systems for the same segments, but {where} has "
+            f"{has}; take a data set with several systems, or include more systems."
         )
     position_of = {name: position for position, name in enumerate(systems)}
     outputs: dict[tuple[str, str], list[str | None]] = {}

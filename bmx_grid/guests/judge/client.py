@@ -81,7 +81,7 @@ class Server:
         encoding = response.headers.get("content-encoding", "identity")
         # A few bytes of a compressed reply may be of any size.
         if encoding.strip().lower() != "identity":
-            raise UnavailableError(self.failure(f"its answer is compressed ({encoding}), which was not asked for"))
+            raise UnavailableError(self.failure(f"its answer has an unexpected compression ({encoding})"))
         failure = self.failure(f"its answer is longer than {MOST_REPLY_BYTES:,} bytes")
         response.stream = _limited(response, failure)
 
@@ -103,7 +103,7 @@ class Server:
         except NO_REPLY as error:
             if tries > 1:
                 return await self.reply(client, body, read, tries - 1)
-            cause = f"its answer is none ({type(error).__name__}: {error})"
+            cause = f"its answer is unusable ({type(error).__name__}: {error})"
             raise UnavailableError(self.failure(cause)) from None
 
     async def served_name(self, body: Mapping[str, Any]) -> str:
@@ -146,7 +146,7 @@ class Server:
 
     def failure(self, cause: str) -> str:
         """A failure in words: the server, the model, and the cause without the key."""
-        return f"{self.base_url}, model {self.model}: {self._keyless(cause)}. What was read is kept."
+        return f"{self.base_url}, model {self.model}: {self._keyless(cause)}. Earlier answers are kept."
 
     def _cause(self, error: BaseException) -> str:
         """Why a request failed: the client calls every lost connection a time-out, but its cause is more precise."""
@@ -174,7 +174,7 @@ class Server:
         if self.key and address.scheme == "http" and not is_of_this_machine(address):
             warnings.warn(
                 f"{self.base_url}: texts and the key in {self.key_variable} are sent unencrypted to another machine; "
-                f"use https, or unset {self.key_variable} where the server asks for no key",
+                f"use https, or unset {self.key_variable} if the server needs no key",
                 stacklevel=2,
             )
 

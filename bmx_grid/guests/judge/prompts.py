@@ -146,7 +146,7 @@ class Prompt:
         # "none" is a pair of texts in unknown languages.
         if language_pair == "none":
             raise ConfigError(
-                f"prompt {self.name} names the languages of the texts, and no language pair is given: give it "
+                f"prompt {self.name} names the languages of the texts, but the language pair is unknown: set it "
                 "(score --language-pair de-en, load(…, language_pair='de-en'), in a sweep "
                 f"dataset.NAME.language_pairs=[de-en]), or {other_prompt}."
             )

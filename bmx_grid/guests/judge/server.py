@@ -151,8 +151,8 @@ class ServedModel(Component):
         UNREAD_ANSWERS.extend(unread)
         if unread:
             warnings.warn(
-                f"{self.model}: {len(unread):,} of {len(items):,} answers hold nothing that can be read, for example "
-                f"{unread[0]}; they are undefined",
+                f"{self.model}: {len(unread):,} of {len(items):,} answers are unreadable, for example "
+                f"{unread[0]}; their scores are undefined",
                 stacklevel=3,
             )
         return [exchanges[item].value for item in items]
@@ -220,8 +220,8 @@ class ServedModel(Component):
         if most is not None and with_reminders > most:
             raise ConfigError(
                 f"this sweep may send {with_reminders:,} requests to {self.base_url} ({n_requests:,}, and a reminder "
-                f"for each answer that cannot be read), and max_requests is {most:,}: nothing was sent. Raise it, or "
-                "ask for less: limit=N, an explainer with fewer texts, fewer sets."
+                f"for each unreadable answer), but max_requests is {most:,}: nothing was sent. Raise max_requests, or "
+                "reduce the sweep: limit=N, an explainer with fewer texts, fewer data sets."
             )
         characters_of_prompt = len(self.template.system + self.template.user)
         tokens_read = (n_characters + n_requests * characters_of_prompt) // 4
@@ -344,10 +344,10 @@ class ServedModel(Component):
             _UNREAD_IN_A_ROW[place] = 0
             example = self._example(exchange.answers[-1])
             raise UnavailableError(
-                f"{self.base_url}, model {self.model}: {MOST_UNREAD} answers in a row hold nothing that can be read, "
-                f"for example {example}. Raise max_tokens where answers are cut; turn off "
-                "the model's thinking, or leave it more of them; score_from=expectation needs a server that sends "
-                f"logprobs (token log probabilities): {SEND_TOKENS}. What was read is kept."
+                f"{self.base_url}, model {self.model}: {MOST_UNREAD} answers in a row are unreadable, "
+                f"for example {example}. Raise max_tokens if answers are cut; turn off "
+                "the model's thinking, or give it more tokens; score_from=expectation needs a server that sends "
+                f"logprobs (token log probabilities): {SEND_TOKENS}. Earlier answers are kept."
             )
 
     def _example(self, answer: Answer) -> str:

@@ -22,7 +22,7 @@ OF_SPANS = (
 )
 OF_ERROR_FREE = (
     "Error-free: no span and a human score as high as evaluation.spans.error_free_least. MCC with a threshold that is "
-    "chosen on other segments of the pair; n/a where no segment is error-free, or all are."
+    "chosen on other segments of the pair; n/a if no segment is error-free, or all are."
 )
 
 

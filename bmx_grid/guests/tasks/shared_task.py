@@ -15,10 +15,12 @@ from bmx_grid.guests.tasks.task_rows import HumanRank, TaskRank, TaskScore, With
 if TYPE_CHECKING:
     import pandas as pd
 
-OF_OUTLIERS = "Pearson's r of system scores. What changes much without one system says little of the others."
+OF_OUTLIERS = (
+    "Pearson's r of system scores. A value that changes much without one system is a weak result on the others."
+)
 OF_TASKS = (
     "The weighted mean over tasks, of correlations r as (1 + r) / 2. Metrics share a rank until a permutation test of "
-    "means tells them apart (.05)."
+    "means separates them (.05)."
 )
 OF_LACKING = "Only metrics that have every task are ranked, as mt-metrics-eval's AverageCorrs does."
 OF_PEOPLE = (

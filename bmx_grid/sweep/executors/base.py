@@ -63,8 +63,8 @@ class Executor(Component):
         for device in devices:
             if not _DEVICE.fullmatch(device) or devices.count(device) > 1:
                 raise ConfigError(
-                    f"executor.devices: '{device}' is not a device, or named twice; write each of cuda:0, cuda:1, …, "
-                    "mps or cpu once, [] for none, or null for those of this machine."
+                    f"executor.devices: '{device}' is unknown or repeated; write cuda:0, cuda:1, …, mps or cpu, [] for "
+                    "no device, or null for all devices of this machine."
                 )
 
     def check(self) -> None:

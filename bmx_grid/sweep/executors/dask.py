@@ -61,11 +61,12 @@ class Dask(Executor):
         super().__post_init__()
         if self.devices:
             raise ConfigError(
-                "executor.devices: workers are given their devices where they are started: BMX_DEVICE=cuda:0 dask "
-                f"worker {self.address or 'ADDRESS'} --nthreads 1 --resources device=1; jobs: executor.device_jobs=N."
+                "executor.devices has no effect on running workers. Start a worker with its device: BMX_DEVICE=cuda:0 "
+                f"dask worker {self.address or 'ADDRESS'} --nthreads 1 --resources device=1. For jobs, set "
+                "executor.device_jobs=N."
             )
         if self.jobs + self.device_jobs == 0:
-            raise ConfigError("executor.jobs and executor.device_jobs are both 0; ask for one job at least.")
+            raise ConfigError("executor.jobs and executor.device_jobs are both 0; set executor.jobs=1 or more.")
 
     def check(self) -> None:
         """Raise UnavailableError if a package is missing, ConfigError for what cannot be a cluster or its cache_dir."""
@@ -86,8 +87,8 @@ class Dask(Executor):
         folder = None if self.cache_dir is None else place(self.cache_dir)
         if isinstance(folder, Path) and not folder.is_absolute():
             raise ConfigError(
-                f"cache_dir={self.cache_dir}: workers on other machines would take it for a folder of their own; write "
-                f"the whole path of a folder that all machines share: cache_dir={folder.absolute()}."
+                f"cache_dir={self.cache_dir}: workers on other machines would use a folder of their own; write "
+                f"the absolute path of a shared folder: cache_dir={folder.absolute()}."
             )
 
     @contextmanager
@@ -101,7 +102,7 @@ class Dask(Executor):
             way_out = f"start workers (dask worker {self.address}), and run the same command"
             if self.cluster is not None:
                 where = self.cluster
-                way_out = "see why in its queue, ask for less, or set executor.timeout, and run the same command"
+                way_out = "see why in its queue, reduce the request, or set executor.timeout, and run the same command"
             yield Cluster(clients, self.timeout, where, way_out, expected=self.device_jobs > 0)
 
     def _clients(self, stack: ExitStack) -> dict[bool, Any]:
@@ -130,7 +131,7 @@ class Dask(Executor):
         if is_batch:
             options = self._of_batch(options, has_device=has_device)
         elif has_device:
-            raise ConfigError(f"executor.device_jobs: {self.cluster} has no jobs; set them to 0.")
+            raise ConfigError(f"executor.device_jobs: {self.cluster} has no jobs; set executor.device_jobs=0.")
         cluster = None
         try:
             cluster = kind(**options)
@@ -146,8 +147,8 @@ class Dask(Executor):
                 _close(cluster)
             if isinstance(error, FileNotFoundError):
                 raise UnavailableError(
-                    f"executor.cluster={self.cluster}: the command {error.filename} is not found here; run this on a "
-                    "machine from which jobs are submitted, or choose executor=loky."
+                    f"executor.cluster={self.cluster}: command {error.filename} not found; run this on a machine "
+                    "that can submit jobs, or choose executor=loky."
                 ) from error
             text = str(error).rpartition("stderr:")[2]
             reason = " ".join(text.split())[:300].rstrip(".")
@@ -186,7 +187,7 @@ def _connected(address: str, timeout: float, stack: ExitStack) -> Any:
         client = distributed.Client(address, timeout=timeout)
     except (OSError, ValueError) as error:
         raise UnavailableError(
-            f"executor.address={address}: no Dask scheduler answers there ({error}). "
+            f"executor.address={address}: no Dask scheduler answers ({error}). "
             "Start one with `dask scheduler`, or use executor=loky."
         ) from error
     stack.callback(_close, client)
@@ -211,7 +212,7 @@ def cluster_class(name: str) -> Any:
         return getattr(importlib.import_module(module), last)
     except (ImportError, AttributeError, ValueError) as error:
         raise ConfigError(
-            f"executor.cluster={name}: {error}; name a class of Dask's that is installed, as "
+            f"executor.cluster={name}: {error}; name a class of Dask clusters that is installed, as "
             "distributed.LocalCluster or dask_jobqueue.SLURMCluster."
         ) from error
     finally:

@@ -61,7 +61,7 @@ class Loky(Executor):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.n_jobs == 0:
-            raise ConfigError("n_jobs: 0 processes do nothing; write their number, or -1 for one per processor.")
+            raise ConfigError("executor.n_jobs must be at least 1, or -1 for one process per CPU; got 0.")
 
     @contextmanager
     def _started(self) -> Iterator[Workers]:
