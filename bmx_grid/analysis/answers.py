@@ -141,7 +141,7 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
         notes.append(OF_PUBLISHED)
     if result["unnamed"]:
         notes.append(result["unnamed"])
-    title = "What each boost is worth"
+    title = "Gains of each boost on held-out segments"
     yield Table.of("verdicts", title, judged, columns, notes, by=["question"], names=len(names))
 
 
@@ -177,7 +177,7 @@ def _boost_alone(row: Row, several: bool) -> str:
 
 
 def _families(declared: pd.DataFrame, published: pd.DataFrame) -> str:
-    """Over how many verdicts each question is corrected, in a sentence; "" without verdicts."""
+    """The number of verdicts that each question is corrected for, in a sentence; "" without verdicts."""
     parts = []
     for rows, what in ((declared, "verdicts"), (published, "at published points")):
         sizes = sorted(set(rows["tried"]))

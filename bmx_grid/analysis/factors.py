@@ -123,7 +123,7 @@ def _table_of_coefficients(result: Mapping[str, Any]) -> Table:
 
 
 def moved_gains(given: Given, factor: str) -> pd.DataFrame:
-    """Of the settings that are not controls (GAIN_COLUMNS) the gain in transfer, and in_sample.
+    """The gain in transfer, and in_sample, of settings that are no controls (GAIN_COLUMNS).
 
     In transfer: at the medians of the best points of the other names of the factor; in-sample: at those of all.
     """

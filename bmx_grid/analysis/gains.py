@@ -172,7 +172,7 @@ def summaries(gains: pd.DataFrame, *by: str, seed: int) -> pd.DataFrame:
 
 
 def gains_by_explainer(given: Given) -> pd.DataFrame:
-    """By explainer its point (`chosen_points`) and a summary of its settings at this point."""
+    """The point of each explainer (`chosen_points`), and a summary of its settings at this point."""
     rows = summaries(given.ask(real_gains), "explainer", seed=given.seed)
     return given.ask(chosen_points).join(rows, how="right")
 

@@ -78,7 +78,7 @@ def best_of_all(given: Given) -> pd.DataFrame:
 
 
 def medians(best: pd.DataFrame, *, strict: bool = False) -> pd.DataFrame:
-    """By explainer w and p, the medians of its n best points; the baseline without one. Controls are left out.
+    """The medians of the n best points of each explainer: w and p; the baseline without one. Controls are left out.
 
     strict: only of points that are better than the baseline.
     """
@@ -99,7 +99,7 @@ def _rounded(median: float) -> float:
 
 
 def chosen_points(given: Given) -> pd.DataFrame:
-    """By explainer the point its settings are evaluated at: of the options, else the medians of the selected table.
+    """The point of each explainer's settings: of the options, else the medians of the selected table.
 
     w, p: requested, NaN without a point; used_w, used_p: the grid point (`measures.grid.nearest_point`), p NaN for the
     baseline, both NaN outside the grid; origin: the source of the point, and the wording that numbers at it allow.
@@ -110,7 +110,7 @@ def chosen_points(given: Given) -> pd.DataFrame:
     real = given.real
     other = given.select_from
     datasets = real.factor_levels("dataset")
-    # If a point was chosen decides what its numbers may be called.
+    # The origin of a point decides the wording of its numbers.
     if other is None:
         known = medians(given.ask(best_of_all))
         source = "median of the best points of this table"
@@ -247,7 +247,7 @@ def declared(given: Given) -> pd.DataFrame:
 
 
 def in_sample_on(given: Given, explainer: str, datasets: Sequence[str]) -> list[str]:
-    """On which of some data sets the published point of an explainer was chosen: those of its paper.
+    """The data sets among `datasets` on which the published point of an explainer was chosen.
 
     None if the sweep's point is another one than the paper's.
     """

@@ -1,4 +1,4 @@
-"""Where do metrics and boosts do well: correlations and gains by a column (`evaluation.levels.by`)."""
+"""Compare slices of a data set: correlations and gains by a column (`evaluation.levels.by`)."""
 
 from __future__ import annotations
 

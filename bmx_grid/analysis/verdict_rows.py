@@ -82,7 +82,7 @@ def shown_verdicts(given: Given) -> pd.DataFrame:
 
 
 def _chosen_on(given: Given, verdict: Row) -> str:
-    """On what segments a boost was chosen; a published point also on those that judge it, in its paper."""
+    """The segments that chose a boost; for a published point also those that judge it, if its paper used them."""
     words: str = DISTANCE.get(verdict.point, verdict.point.replace("_", " "))
     if verdict.point == PUBLISHED:
         datasets = [verdict.dataset]

@@ -259,7 +259,7 @@ class Compared:
         return f"Significant after Holm's correction: {count} of {counted(n_tests, 'difference')}."
 
     def _leads(self, best: Sequence[str]) -> str:
-        """Over which metrics the lead of the best one is significant; of several the number of differences."""
+        """The metrics over which the lead of the best one is significant; for several the number of differences."""
         leads = self.tests[self.tests["compared"] == best[0]]
         if self.alternative != "two-sided" or leads.empty or len(best) > 1:
             return self._significant()
@@ -295,7 +295,7 @@ class Compared:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _OfKind(Compared):
-    """With frames that are not of pandas."""
+    """Convert the frames to another library than pandas."""
 
     in_pandas: Compared
 

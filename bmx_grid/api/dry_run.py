@@ -65,7 +65,7 @@ def downloads(plan: SweepPlan) -> list[Download]:
 
 
 def time_and_downloads(plan: SweepPlan, evaluations: Mapping[str, Evaluation]) -> tuple[dict[str, str], list[str]]:
-    """Of each metric, how long it scores, as the end of a line; then lines on downloads and the whole sweep."""
+    """The scoring time of each metric, as the end of a line; then lines on downloads and the whole sweep."""
     n_texts = Counter[str]()
     for setting in plan.everything:
         n_texts[setting.metric_name] += setting.n_texts

@@ -1,7 +1,7 @@
 """usage: bmx-grid analyse PATH [PATH ...] [KEY=VALUE ...]
 
-Print the conclusions and main tables of finished sweeps. Only output_dir and
-format write files.
+Print the conclusions and main tables of finished sweeps. Files are written only
+below output_dir.
 
   PATH                  the output folder of a sweep, or a table of
                         correlations: any Parquet or CSV file with the columns

@@ -52,20 +52,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cli = parser("compare", __doc__)
     add = cli.add_argument
     add("table", metavar="TABLE", help="a file with columns of scores (below)")
-    add("--metrics", nargs="+", metavar="COLUMN", help="needed: the columns of the metrics' scores")
-    add("--human", metavar="COLUMN", help="the column of human scores, where its name is not usual")
+    add("--metrics", nargs="+", metavar="COLUMN", help="the columns of the metrics' scores (required)")
+    add("--human", metavar="COLUMN", help="the column of human scores, if its name is not recognised")
     groupings = "the mean of the correlations within items, or within systems; none (default): all segments together"
     add("--by", choices=get_args(Grouping), default="none", help=groupings)
     levels = "correlate the scores of segments (default), or the systems' means"
     add("--level", choices=get_args(Level), default="segment", help=levels)
     statistics = "the correlation that tests compare (default: pearson); kendall is tau-b"
     add("--statistic", choices=COEFFICIENTS, default="pearson", help=statistics)
-    units = "what tests at system level swap, and intervals draw: whole systems (default), inputs (clusters), both"
+    units = "the unit of tests and intervals at system level: whole systems (default), inputs (clusters), both"
     add("--unit", choices=get_args(Unit), help=units)
     sides = "one-sided tests: that the metric named first is better (greater), or worse (less)"
     add("--alternative", choices=get_args(Alternative), default="two-sided", help=sides)
     add("--confidence", type=float, default=CONFIDENCE, help="of the intervals of differences (default: 0.95)")
-    roles = f"columns whose names are not usual, by role: {', '.join(COLUMN_ROLES)}"
+    roles = f"columns whose names are not recognised, by role: {', '.join(COLUMN_ROLES)}"
     add("--columns", nargs="+", default=[], metavar="ROLE=COLUMN", help=roles)
     add("--lengths", nargs="+", default=[], metavar="COLUMN", help="columns with numbers of words")
     pair = "the language pair of a table without such a column, as de-en"

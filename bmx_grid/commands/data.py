@@ -43,8 +43,8 @@ from bmx_grid.datasets.tables import TABLE_ENDINGS
 SUBCOMMANDS = {
     "list": "each data set, its language pairs, and whether its files are present and as published",
     "download": "fetch the files from their publishers, checked against their SHA-256",
-    "verify": "the same, with exit status 1 if a file is missing or differs",
-    "show": "counts, and the first segments of each pair; of a table of yours also what its columns are taken for",
+    "verify": "check the files as list does; exit status 1 if one is missing or differs",
+    "show": "counts, and the first segments of each pair; of your own table also the roles of its columns",
 }
 OptionKeys = dict[str, str]  # key -> value as it is written
 OptionValues = dict[str, Any]

@@ -180,7 +180,7 @@ def _of_several(parsed: Namespace, names: Sequence[str], settings: ComponentSett
 
 
 def _width() -> int | None:
-    """Of a terminal; other programs get all columns in lines of any length."""
+    """The width of a terminal; other programs get all columns in lines of any length."""
     return terminal_width() if sys.stdout.isatty() else None
 
 

@@ -222,12 +222,12 @@ def _lines_of_words(values: ScoredValues) -> Iterator[str]:
 
 
 def _digits(values: ScoredValues) -> int:
-    """Behind the point of a score."""
+    """The number of decimals of scores."""
     return 4 if values["scale"] > 1 else 6
 
 
 def _form(values: ScoredValues) -> str:
-    """Of scores."""
+    """The format specification of scores."""
     return f".{_digits(values)}f"
 
 

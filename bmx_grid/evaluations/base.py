@@ -103,7 +103,7 @@ class SettingRow:
 
 
 class SegmentCodes:
-    """In which item, system, cluster and document N segments are; int64[N] numbers from 0.
+    """The item, system, cluster and document of N segments; int64[N] numbers from 0.
 
     named: bool[N] whether a segment names its system; names: of the systems, in the order of their numbers. A segment
     without a document is a document of its own.
@@ -197,7 +197,7 @@ class Finished(Combination):
 
     @cached_property
     def codes(self) -> SegmentCodes:
-        """In which item, system and cluster its segments are."""
+        """The item, system and cluster of its segments."""
         return SegmentCodes(self.segments, self.clusters)
 
     @property
@@ -316,7 +316,7 @@ class Evaluation(Component):
         return results
 
     def rows(self, result: Any) -> Mapping[str, Sequence[Any] | ColumnValues]:
-        """By table the rows of a result, or their columns if there are thousands of rows.
+        """The rows of a result by table; columns in place of thousands of rows.
 
         They are its fields named as the tables. Of a mapping they are the values; a table that is no key has no rows.
         """
@@ -389,7 +389,7 @@ def fields_of(row: type) -> dict[str, FieldColumns]:
 
 
 def columns_of(row: type) -> dict[str, ColumnKind]:
-    """From the columns of a class of rows, in the order of its fields, to their kinds."""
+    """Map the columns of a class of rows, in the order of its fields, to their kinds."""
     columns: dict[str, ColumnKind] = {}
     for hint, names in fields_of(row).values():
         # An estimate and the ends of its interval are numbers.

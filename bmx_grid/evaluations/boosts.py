@@ -175,7 +175,7 @@ class BoostEvaluation(OnGrid):
         return any(boost.reads_ground_truth for boost in self.boosts.values())
 
     def inapplicable(self, n_metrics: int, n_explainers: int, sets: Sequence[SegmentSet]) -> str:
-        """Without explainers there is only the average of several metrics to judge.
+        """Why nothing is judged: without explainers only the average of several metrics is.
 
         Raises ConfigError for a human score that one of the sets does not have.
         """

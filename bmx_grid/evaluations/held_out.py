@@ -136,7 +136,7 @@ _kept_statistics: dict[str, Floats] = {}
 
 
 def _statistics_of(rows: Sequence[Sequence[str]], clusters: Ints) -> Floats:
-    """`text_statistics`; those of the last texts are kept, for the metrics, explainers and boosts that follow."""
+    """`text_statistics`, cached for the last texts: further metrics, explainers and boosts need the same ones."""
     key = digest([ascii(rows), clusters.tolist()])
     if key not in _kept_statistics:
         _kept_statistics[key] = text_statistics(rows, clusters)

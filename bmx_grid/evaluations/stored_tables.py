@@ -94,7 +94,7 @@ def checked_frame(table: pa.Table, row: type, origin: str) -> pd.DataFrame:
 
 
 def kinds_of(row: type) -> dict[str, ColumnKind]:
-    """From the columns of a table, by the class of its rows, to their kinds; the names of the setting first."""
+    """Map the columns of a table, by the class of its rows, to their kinds; the names of the setting first."""
     names = NAMES if issubclass(row, SettingRow) else ()
     kinds: dict[str, ColumnKind] = dict.fromkeys(names, "text")
     return kinds | columns_of(row)
@@ -238,7 +238,7 @@ def read_arrow(path: Path) -> pa.Table:
 
 
 def read_frame(path: Path) -> pd.DataFrame:
-    """As `read_arrow`, as a frame."""
+    """Read any table that a sweep wrote, as a frame; errors as in `read_arrow`."""
     return as_frame(read_arrow(path), path)
 
 

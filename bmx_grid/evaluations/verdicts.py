@@ -175,7 +175,7 @@ class Verdict(SettingRow):
         return (self.clusters, "cluster") if self.pairs == 1 else (self.pairs, "language pair")
 
     def how(self) -> str:
-        """On which segments it rests, in words."""
+        """The segments of the verdict, in words."""
         over = f"{self.dataset} {self.language_pair}"
         interval = "bootstrap of clusters"
         if self.pairs > 1:

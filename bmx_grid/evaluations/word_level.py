@@ -180,7 +180,7 @@ def _without_end(tags: WordTags, dropped: Sequence[bool]) -> WordTags:
 
 
 def _cut(words: Rows, values: Iterable[Any], dropped: Sequence[bool]) -> tuple[Rows, list[Any]]:
-    """The words and their values, those of a text that ends with `<EOS>` without it if it is dropped."""
+    """The words and their values, without `<EOS>` at the end of texts in which it is dropped."""
     cut_words = []
     cut_values = []
     for words_of_text, values_of_text, drop in zip(words, values, dropped, strict=True):
@@ -248,7 +248,7 @@ class WordsEvaluation(Evaluation):
         return [{"words": rows, "word_tags": fits}]
 
     def _of_scores(self, setting: Finished, tagged: TaggedSide) -> list[WordsRow]:
-        """How well scores rank words, and of scores and labels the correlation of their sums with people's scores."""
+        """Measure how well scores rank words, and the correlation of summed scores or labels with human scores."""
         clusters = setting.codes.clusters
         side = tagged.fit.side
         rows = []

@@ -155,7 +155,7 @@ def canvas(
 
 
 def figure_file(drawing: Drawing, folder: Path, form: FigureFormat = "svg") -> Path:
-    """Where `save` writes a figure."""
+    """The path to which `save` writes a figure."""
     return folder / f"{drawing.stem}.{form}"
 
 

@@ -134,7 +134,7 @@ def boosts(analysis: Analysis) -> Iterator[Drawing]:
 
 
 def declared_gains(analysis: Analysis) -> Iterator[Drawing]:
-    """For each explainer its tested gains at the published point, or else the one chosen elsewhere, best first."""
+    """Tested gains per explainer at the published point, or else the one chosen elsewhere, best first."""
     every = analysis.ask(declared)
     # Gains without intervals are shown by the figures of the paper.
     if every["test"].isna().all():

@@ -161,7 +161,7 @@ def _shown_verdicts(analysis: Analysis) -> dict[str, Any]:
 
 
 def _questions(verdicts: pd.DataFrame) -> Iterator[tuple[str, str, list[Any]]]:
-    """Of each question its name, its title and its verdicts, as `verdict_table` has them."""
+    """The name, title and verdicts of each question, from `verdict_table`."""
     for question, rows in each_group(verdicts, "question"):
         yield question, title_of_question(question, rows), list(each_row(rows))
 

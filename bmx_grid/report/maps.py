@@ -40,7 +40,7 @@ NO_GAIN = -32_768
 
 @dataclass(frozen=True, eq=False)
 class MapScale:
-    """If the points of a grid are on its maps. p: float64[P]; w: float64[W]; largest: the gain to be seen."""
+    """The places of a grid's points on its maps. p: float64[P]; w: float64[W]; largest: the gain to be seen."""
 
     p: Floats
     w: Floats
@@ -77,7 +77,7 @@ class MapScale:
         return [(float(self.places[power]), typeset(self.p[power])) for power in sorted(set(shown))]
 
     def place(self, w: float, p: float) -> tuple[float, float] | None:
-        """If a point is, across and from the top; None for the baseline, and outside the grid."""
+        """The place of a point, across and from the top; None for the baseline, and outside the grid."""
         row = np.flatnonzero(self.w == w)
         power = np.flatnonzero(self.p == p)
         if w == 1 or not len(row) or not len(power):

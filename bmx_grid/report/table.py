@@ -169,7 +169,7 @@ ENDINGS = {"text": "txt", "markdown": "md", "latex": "tex", "csv": "csv"}
 
 
 def table_file(table: Table, folder: Path, form: str) -> Path:
-    """Where `write_table` writes a table."""
+    """The path to which `write_table` writes a table."""
     return folder / f"{table.stem}.{ENDINGS[form]}"
 
 

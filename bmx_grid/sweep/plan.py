@@ -125,7 +125,7 @@ class MetricTexts:
 
     @functools.cached_property
     def n_words(self) -> tuple[tuple[int, ...], ...]:
-        """By item, the number of words of its texts."""
+        """The numbers of words of each item's texts."""
         return tuple(word_counts(item, self.words) for item in self.items)
 
 

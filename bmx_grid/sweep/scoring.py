@@ -154,7 +154,7 @@ def _chunks_of(setting: Setting, chunk_texts: int) -> Chunks:
 
 
 def _texts_in(chunks: Chunks) -> int:
-    """How many texts chunks that are not done have."""
+    """The number of texts in unfinished chunks."""
     return sum(n_texts for _, n_texts in chunks.values())
 
 

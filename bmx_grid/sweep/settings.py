@@ -193,7 +193,7 @@ class SweepPlan:
 
     @property
     def texts_here(self) -> Counter[str]:
-        """By metric, the texts to score of settings with an available metric and explainer."""
+        """The texts to score by metric, of settings with an available metric and explainer."""
         texts = Counter[str]()
         for setting in self.everything:
             if self.obstacle(setting) is None:
@@ -216,7 +216,7 @@ class SweepPlan:
         return next((self.unavailable[name].reason for name in names if name in self.unavailable), None)
 
     def costs(self) -> dict[str, str]:
-        """By metric, the cost of its texts for users of paid services.
+        """The number of texts by metric, with their cost if the metric or explainer has one.
 
         Raises ConfigError when the cost is above the user's limit.
         """

@@ -72,7 +72,7 @@ class TimeLeft:
         return of_workers * self._per_second_of_a_worker()
 
     def in_words(self) -> str:
-        """As the end of a line of progress."""
+        """The estimate as the end of a line of progress."""
         untimed = self.untimed
         seconds = self.seconds()
         if not untimed:
@@ -86,7 +86,7 @@ class TimeLeft:
         return None if speed is None else speed.seconds / speed.n_texts
 
     def _per_second_of_a_worker(self) -> float:
-        """How long this run takes for a second of a worker: less with several workers, more with evaluations."""
+        """Seconds of this run per second of a worker: fewer with several workers, more with evaluations."""
         now = self.clock()
         # Texts of a worker's unfinished chunk count, too.
         unfinished = sum(now - end for end in self._ended.values())

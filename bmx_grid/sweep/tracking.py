@@ -250,7 +250,7 @@ class MlflowTracker(Tracker):
             self._client.set_terminated(run.info.run_id)
 
     def _log_curves(self, result: SettingResult, points: Sequence[MetricEntry], parent: str) -> None:
-        """The run of a setting's curves, which MLflow's page of the setting would show as their last points."""
+        """Log a setting's curves in a run of their own: MLflow's page of the setting would show their last points."""
         name = f"curves of {result.label}"
         run = self._run((CURVES, result.fingerprint), name, {"mlflow.parentRunId": parent})
         if run.info.status != "FINISHED":
@@ -292,7 +292,7 @@ class MlflowTracker(Tracker):
         self._if_open(lambda: self._keep(files))
 
     def _update(self, run: Any, numbers: Mapping[str, float], tags: Mapping[str, str]) -> None:
-        """The numbers and tags of a run that are new or have changed."""
+        """Log the numbers and tags of a run that are new or have changed."""
         changed: list[MetricEntry] = []
         for name, value in numbers.items():
             key = legal_name(name)
@@ -318,7 +318,7 @@ class MlflowTracker(Tracker):
             self._client.log_batch(run.info.run_id, tags=all_tags[start : start + TAGS_AT_ONCE])
 
     def _keep(self, files: Sequence[Path]) -> None:
-        """Files as artifacts of the sweep's run."""
+        """Log files as artifacts of the sweep's run."""
         run = self._runs[SWEEP, ""]
         kept = artifacts_of(files)
         if self._may_keep(run, [name for names in kept.values() for name in names]):
@@ -386,7 +386,7 @@ class MlflowTracker(Tracker):
             self._try(work)
 
     def _try(self, work: Callable[[], None]) -> None:
-        """Do it, or give the store up; a signal waits for a write to a local database, not for a server."""
+        """Run the work, or abandon the store; a signal waits for a write to a local database, not for a server."""
         is_local = self._address.startswith(SQLITE)
         try:
             with uninterrupted() if is_local else nullcontext():

@@ -223,7 +223,7 @@ class Combined(Mixed):
         return dataclasses.replace(self, metrics=members)
 
     def given(self, segments: SegmentSet) -> AttributionSet | None:
-        """If a metric is a file of scores: those of the combination, NaN if a metric that counts has none."""
+        """Scores of a combination with imported metrics; NaN if a metric that counts has none."""
         if not self.given_scores:
             return None
         return AttributionSet(weighted(self.fitted_scores(), self.part_weights()), {})

@@ -93,7 +93,7 @@ class DatScore(Mixed, Seq2SeqMetric):
         return [f"{role}.{language}" for role, language in product(roles, self.augment)]
 
     def fitted(self, segments: SegmentSet) -> Self:
-        """For a set: its languages, and the items that translations, scores and weights are kept of."""
+        """Fit to a set: its languages, and the items whose translations, scores and weights are cached."""
         fitted = super().fitted(segments)
         for text in fitted._texts():
             role, is_translated, _ = text.partition(".")

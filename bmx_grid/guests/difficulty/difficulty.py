@@ -84,7 +84,7 @@ class DifficultyEvaluation(Evaluation):
         return [{"difficulty": bins, "difficult_words": words}]
 
     def _some(self, references: Sequence[str]) -> list[str]:
-        """As many distinct references as are requested, spread evenly."""
+        """The requested number of distinct references, spread evenly."""
         distinct = list(dict.fromkeys(references))
         count = min(self.references, len(distinct))
         spread = np.linspace(0, len(distinct) - 1, count)

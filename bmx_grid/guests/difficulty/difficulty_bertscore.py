@@ -198,7 +198,7 @@ class DifficultyBertScore(BertScore):
         return np.asarray(np.where(n_segments > 0, scores, np.nan), dtype=np.float64)
 
     def columns_of_best(self) -> Mapping[int, tuple[int, int]]:
-        """By number of best systems fitted on: which statistics are precision and recall; empty without `best`."""
+        """The places of precision and recall among the statistics, by number of best systems; empty without `best`."""
         if self.outputs is None or not self.best:
             return {}
         n_systems = len(self.outputs.systems)

@@ -135,7 +135,7 @@ def _rank_rows(size: int, fitted: str, level: SystemLevel) -> Iterator[RankRow]:
 
 
 def _differences(left: Levels, right: Levels, against: str) -> Iterator[DifferenceRow]:
-    """Of every number of systems that both have, each as fitted on these systems if it is."""
+    """Differences for every number of systems that both have; a fitted metric is fitted on these systems."""
     sizes = {size for size, _ in left}
     sizes &= {size for size, _ in right}
     for size in sorted(sizes):

@@ -71,7 +71,7 @@ class Judge(ServedModel, Metric):
         return "references" in self.template.fields
 
     def fitted(self, segments: SegmentSet) -> Self:
-        """With the model's name as the server reports it, and the languages of the prompt.
+        """The judge with the model's name from the server, and the languages of the prompt.
 
         Raises ConfigError for a pair whose languages the prompt cannot name.
         """

@@ -78,7 +78,7 @@ class Prompt:
 
     @property
     def digest(self) -> str:
-        """Of all that an answer, and the score read from it, depend on."""
+        """A digest of everything that an answer and its score depend on."""
         return digest([self.system, self.user, self.score, float(self.lowest), float(self.highest)])
 
     @property
@@ -222,7 +222,7 @@ def without_thoughts(text: str) -> str:
 
 
 def _answered(text: str) -> tuple[int, int]:
-    """If a text without its thoughts starts and ends."""
+    """The start and end of a text without its thoughts."""
     start = 0
     for match in THOUGHT_END.finditer(text):
         start = match.end()

@@ -110,7 +110,7 @@ class ServedModel(Component):
 
     @functools.cached_property
     def _settings_at_server(self) -> str:
-        """What answers that cannot be read are counted by."""
+        """The key by which unreadable answers are counted."""
         return f"{self.base_url} {self.signature}"
 
     @property
@@ -266,7 +266,7 @@ class ServedModel(Component):
     def _remembered(
         self, database: sqlite3.Connection, messages: Messages, turn: int, read: ReadAnswer[ReadReply]
     ) -> Exchange[ReadReply]:
-        """What can be read of the answers to messages that are kept."""
+        """The readable part of stored answers to messages."""
         answers: list[Answer] = []
         value = None
         # Twice: for the answer, and for that to the reminder.
@@ -319,7 +319,7 @@ class ServedModel(Component):
         return exchanges
 
     async def _exchange(self, client: Any, messages: Messages, read: ReadAnswer[ReadReply]) -> Exchange[ReadReply]:
-        """One item's answers: the first, and if it cannot be read the one after a reminder."""
+        """One item's answers: the first, and if it is unreadable the one after a reminder."""
         first = await self._server.reply(client, self._body(messages), answer_in)
         value = read(first)
         if value is not None:

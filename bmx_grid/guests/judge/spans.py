@@ -76,7 +76,7 @@ def _attributions(item: Item, spans: SpansByRole | None, words: PairWords) -> Ma
 
 
 def _spans(item: Item, answer: Answer) -> SpansByRole | None:
-    """By role, the spans that an answer names; None if it cannot be read."""
+    """The spans that an answer names, by role; None if it is unreadable."""
     errors = only_value(answer.text, "errors")
     if not isinstance(errors, list):
         return None

@@ -61,7 +61,7 @@ def _in_words(spans: pd.DataFrame) -> Iterator[str]:
 
 
 def _best_f1(spans: pd.DataFrame) -> str:
-    """The highest F1, of equal ones the first, and whose it is."""
+    """The highest F1 and its explainer or person; the first of equal ones."""
     best = first_row(spans.nlargest(1, "f1"))
     return f"{with_interval(best.f1, best.low, best.high, '.3f')} ({written(best.explainer)})"
 

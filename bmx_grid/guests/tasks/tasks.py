@@ -157,7 +157,7 @@ class TasksEvaluation(Evaluation):
         return Task(*names, weight, scores, first.codes.documents)
 
     def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[dict[str, Any]]:
-        """With one ranking over the tasks of all language pairs."""
+        """Add one ranking over the tasks of all language pairs."""
         results = super().evaluate(settings, each)
         all_tasks: list[Task] = []
         for result in results:

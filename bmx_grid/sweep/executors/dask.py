@@ -263,7 +263,7 @@ class Cluster(Workers):
                 )
 
     def result(self, future: Any) -> Any:
-        """As `Workers.result`; one that was lost with the worker that holds it is computed again by another one."""
+        """The result of a future; a result lost with its worker is computed again by another worker."""
         while True:
             try:
                 return future.result(timeout=FETCH_SECONDS)
