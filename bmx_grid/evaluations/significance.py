@@ -143,7 +143,7 @@ class SignificanceEvaluation(OnGrid):
         return 0.2 + cells / 1e9
 
     def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[Result]:
-        """Adjust the p values within their families."""
+        """Evaluate the settings, and adjust p values within their families."""
         results = super().evaluate(settings, each)
         # Families span the sweep: their sizes are known when all settings have ended.
         of_rows = [setting for setting, result in zip(settings, results, strict=True) for _ in result["tests"]]

@@ -242,7 +242,7 @@ def test_without_verdicts_mean_gains_are_said_and_how_to_get_verdicts():
     for frames in ({}, {"verdicts": rows_of({"metric": "random"})}):
         result = analyse_table(TABLE, fixed={"lime": Point(0.5, 0.5)}, frames=frames)
         (first, _, last) = plain(result)["answers"]
-        assert first.startswith("LIME at w 0.5, p 0.5, given (what")
+        assert first.startswith("LIME at w 0.5, p 0.5, given (chosen on unknown data)")
         assert "the mean gain over 4 settings is +0.0100" in first and "evaluation=[grid,boosts]" in last
         assert not list(answers.tables(result.ask(answers.compute)))
 

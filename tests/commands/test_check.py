@@ -60,7 +60,7 @@ CONF = ["--config-dir", "conf"]
 # arguments, with PACKAGE for the package; exit status; what is printed
 CHECKED = [
     pytest.param(["own", *CONF], 0, "metric own\n  passed ", id="by its name"),
-    pytest.param(["metric=own", *CONF], 0, "kept    A segment scores the same alone", id="by group and name"),
+    pytest.param(["metric=own", *CONF], 0, "passed  A segment scores the same alone", id="by group and name"),
     pytest.param(["metric=[own,chrf]", *CONF], 0, "metric chrf\n  passed ", id="two"),
     pytest.param(["PACKAGE.own.Own"], 0, "metric PACKAGE.own.Own\n  passed ", id="by its class"),
     pytest.param(
