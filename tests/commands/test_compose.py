@@ -106,7 +106,7 @@ def test_code_in_the_arguments_does_not_run(argument, folder):
         pytest.param("+grid.fixed.lmie={w: 0, p: 0}", "unknown explainer 'lmie'. Did you mean 'lime'?", id="fixed"),
         pytest.param(
             "metric.sentence_bleu.lowercase=true",
-            "metric.sentence_bleu: sentence_bleu is not chosen; choose it: metric=[sentence_bleu].",
+            "metric.sentence_bleu has no effect because sentence_bleu is not in this sweep. Add it: metric=[sentence_bleu].",
             id="a key of an option that is not chosen",
         ),
         pytest.param("~seed", "seed cannot be deleted; write seed=VALUE.", id="deleted"),
@@ -122,7 +122,7 @@ def test_code_in_the_arguments_does_not_run(argument, folder):
             pytest.param(f"{key}=???", f"{key}: ??? is the mark of a missing value; write {key}=VALUE", id=key)
             for key in ("output_dir", "cache_dir", "name", "seed", "explainer.erasure.gap", "tracking.uri")
         ),
-        pytest.param("leave_out=[a,???]", "leave_out.1: ??? stands for a value that is missing", id="in a list"),
+        pytest.param("leave_out=[a,???]", "leave_out.1: ??? is the mark of a missing value", id="in a list"),
         pytest.param("name=${nope}", "Interpolation key 'nope' not found", id="leads nowhere"),
         pytest.param("--nope", "unknown option '--nope'", id="option"),
         pytest.param("--config-dir=nowhere", "folder not found", id="no folder"),
@@ -168,7 +168,7 @@ def test_a_mistake_in_the_arguments_gets_a_sentence_with_the_way_out(argument, m
                 ("name: ${nope}", "name: cannot be resolved"),
                 (
                     "name: ${metric.gone.file}",
-                    "name: it is that of metric.gone.file, and the metric 'gone' is not chosen",
+                    "name refers to metric.gone.file, but the metric 'gone' is not in this sweep",
                 ),
                 ("seed: x", "seed: expected a whole number, got 'x'"),
                 ("cache_dir: reference://x", "cache_dir: 'reference://x' is named by a file"),

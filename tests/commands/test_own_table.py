@@ -173,7 +173,7 @@ def test_a_folder_of_a_published_data_set_names_it(tmp_path, capsys):
     ("name", "message"),
     [
         pytest.param("abc.tsv", "no column for hypothesis, score, source or reference.*=NAME", id="roles"),
-        pytest.param("none.tsv", "file not found: none.tsv", id="no such file"),
+        pytest.param("none.tsv", "there is no file none.tsv", id="no such file"),
         pytest.param(
             "table.doc", "the name must end in .tsv, .csv, .jsonl, .parquet, .xlsx", id="another kind of file"
         ),
