@@ -106,7 +106,8 @@ def test_code_in_the_arguments_does_not_run(argument, folder):
         pytest.param("+grid.fixed.lmie={w: 0, p: 0}", "unknown explainer 'lmie'. Did you mean 'lime'?", id="fixed"),
         pytest.param(
             "metric.sentence_bleu.lowercase=true",
-            "sentence_bleu is not in this sweep. Add it: metric=[sentence_bleu].",
+            "metric.sentence_bleu has no effect because sentence_bleu is not in this sweep. "
+            "Add it: metric=[sentence_bleu].",
             id="a key of an option that is not chosen",
         ),
         pytest.param("~seed", "seed cannot be deleted; write seed=VALUE.", id="deleted"),
