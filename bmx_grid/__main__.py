@@ -1,4 +1,4 @@
-"""bmx-grid: does explaining a metric help it agree with human judgements?
+"""bmx-grid: boost translation metrics with explanations, and test the gains.
 
 usage: bmx-grid COMMAND ...          (also python -m bmx_grid COMMAND ...)
 
@@ -8,16 +8,16 @@ usage: bmx-grid COMMAND ...          (also python -m bmx_grid COMMAND ...)
   compare    columns of scores in a table: which agrees best with human ones
   analyse    finished sweeps: their conclusions, or several compared
   data       list, download, verify and show data sets, and read tables of yours
-  check      what a metric, an explainer or a data set of yours promises, tried
+  check      test your own metric, explainer or data set against its contract
 
-  bmx-grid COMMAND --help    what a command takes
+  bmx-grid COMMAND --help    arguments and examples of a command
   bmx-grid --version
 
 exit status: 0 done; 1 something failed; 2 a mistake in the command; 130 Ctrl-C
 
 examples:
   bmx-grid run +sweep=quickstart       part of the embedded sample: 30 seconds
-  bmx-grid data show my.tsv            what is recognised in a table of yours
+  bmx-grid data show my.tsv            the columns recognised in your table
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ import os
 import sys
 from _signal import SIGINT, default_int_handler, getsignal, signal  # type: ignore[import-not-found]
 
-# Everything else is imported in functions, and the module signal, with enum, not at all: `main` first sees to it that
-# Ctrl-C is answered. One that comes while Python itself starts ends in its traceback.
+# `main` handles Ctrl-C before slow imports: other modules are imported in functions, and signal, which imports enum, is
+# not used. Only Ctrl-C during Python's own start ends in a traceback.
 KEEPS_NOTHING = ("score", "compare", "analyse")  # commands that start again after Ctrl-C
 
 

@@ -1,1 +1,1 @@
-"""From a table of grids to conclusions: selection, evaluation, regression, densities. Numbers only; no drawing here."""
+"""Draw conclusions from a table of grids: selection, evaluation, regression, densities. Numbers only."""

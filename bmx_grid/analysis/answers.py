@@ -1,7 +1,7 @@
-"""The answer of a sweep: what each boost is worth on segments that it was not chosen on, and what to do next.
+"""The answer of a sweep: the gain of each boost on segments that it was not chosen on, and the next steps.
 
-The numbers are those of verdicts.parquet. A results table alone has no verdicts: the mean gains at one point per
-explainer are said instead, and that nothing was tested.
+The numbers are those of verdicts.parquet. A results table without its sweep has no verdicts: the answer has the mean
+gains at one point per explainer, and a note that nothing was tested.
 """
 
 from __future__ import annotations
@@ -53,17 +53,17 @@ OF_VERDICTS = (
     "Gain: over the baseline. Partial r: the correlation of boosted and human scores when score, numbers of words, "
     "text statistics and named systems, raters and domains are controlled for; within sources or documents if the data "
     "have several segments of each. It is no gain, and may be larger than one. Length, curve alone, average of "
-    "metrics: what these gain without an explanation, chosen in the same way. Partial r given metrics: all other "
-    "metrics of the sweep are controlled for as well.",
+    "metrics: their gains without an explanation, chosen in the same way. Partial r given metrics: all other "
+    "metrics of the sweep are controlled for, too.",
     "p gain, p partial (Holm): corrected for so many verdicts of one question. Best point looks better by: its gain on "
     "the segments that it is chosen on, minus its gain on others.",
     *legend(LEGEND),
 )
 OF_PUBLISHED = (
-    "Published: at the point of a paper, which was chosen on the data sets of the paper. On these, where in-sample "
-    "stands beside it, its gain is not one on other segments."
+    "Published: at the point of a paper, chosen on the paper's data sets. On those its gain is marked in-sample: it is "
+    "not a gain on other segments."
 )
-# What is said of a boost with a verdict, and of more than MOST_CONCLUDED of them.
+# The words for one boost with a verdict, and for more than MOST_CONCLUDED boosts.
 MOST_CONCLUDED = 3
 CONCLUDED = {
     HELPS: ("{boost} helps {metric} ({gain}).", "help"),
@@ -78,7 +78,7 @@ CONCLUDED = {
     ),
     HURTS: ("{boost} hurts {metric} ({gain}).", "hurt"),
 }
-# What people's scores and attributions may both depend on, where the data name it.
+# What people's scores and attributions may both depend on, if the data name it.
 SHARED_LEVELS = ("system", "document", "rater", "domain")
 
 
@@ -87,7 +87,7 @@ def compute(given: Given) -> dict[str, Any]:
 
     conclusion: what helps and what hurts, in a sentence or two. verdicts: see `shown_verdicts`. answers: without
     verdicts the mean gains at the fixed points, a line per explainer.
-    legend: the verdicts that occur, a line each; next_steps: what to do, in a sentence, "" where it would rest on a
+    legend: the verdicts that occur, a line each; next_steps: what to do, in a sentence, "" if it would rest on a
     constructed data set; not_judged: the boosts that cannot be made or whose gain is undefined, a sentence per reason;
     unnamed: the SHARED_LEVELS that the judged data do not name, in a sentence or two; families: over how many
     comparisons verdicts are corrected.
@@ -97,7 +97,7 @@ def compute(given: Given) -> dict[str, Any]:
     declared = verdicts[question == DECLARED]
     published = verdicts[question == PUBLISHED]
     judged = verdicts[question.isin((DECLARED, PUBLISHED))]
-    # A mean over all data sets rests on the constructed ones as well: nobody should act on it.
+    # A mean over all data sets rests on the constructed ones, too: nobody should act on it.
     no_evidence = {*given.constructed, ALL} if given.constructed else set()
     without_gain = verdicts[(question == NOT_JUDGED) | (question.isin((DECLARED, PUBLISHED)) & verdicts["gain"].isna())]
     return {
@@ -141,12 +141,12 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
         notes.append(OF_PUBLISHED)
     if result["unnamed"]:
         notes.append(result["unnamed"])
-    title = "What each boost is worth"
+    title = "Gains of each boost on held-out segments"
     yield Table.of("verdicts", title, judged, columns, notes, by=["question"], names=len(names))
 
 
 def _conclusion(declared: pd.DataFrame) -> str:
-    """What the declared boosts do, what helps first, in a sentence for each verdict; "" without verdicts."""
+    """Conclude on the declared boosts, those that help first, in a sentence per verdict; "" without verdicts."""
     if declared.empty:
         return ""
     several = declared["boost"].nunique() > 1
@@ -177,7 +177,7 @@ def _boost_alone(row: Row, several: bool) -> str:
 
 
 def _families(declared: pd.DataFrame, published: pd.DataFrame) -> str:
-    """Over how many verdicts each question is corrected, in a sentence; "" without verdicts."""
+    """The number of verdicts that each question is corrected for, in a sentence; "" without verdicts."""
     parts = []
     for rows, what in ((declared, "verdicts"), (published, "at published points")):
         sizes = sorted(set(rows["tried"]))
@@ -190,9 +190,9 @@ def _families(declared: pd.DataFrame, published: pd.DataFrame) -> str:
 
 
 def _unnamed(names: pd.Series[str]) -> str:
-    """The levels that could explain a gain and are not named; "" if all are, or if nothing was judged.
+    """The levels that could explain a gain and are not named in the data; "" if all are, or if nothing was judged.
 
-    names: what each verdict names, with commas between.
+    names: the named levels of each verdict, separated by commas.
     """
     levels_of_rows = [set(text.split(", ")) for text in names]
     in_none: list[str] = []
@@ -205,7 +205,7 @@ def _unnamed(names: pd.Series[str]) -> str:
     sentences = []
     for data, levels in (("These data", in_none), ("Some of these data", in_some)):
         if levels:
-            effects = "effects of these are not controlled for, and may look like a gain"
+            effects = "their effects are not controlled for, and may look like a gain"
             sentences.append(f"{data} name no {_either(levels)}: {effects}.")
     return " ".join(sentences)
 
@@ -232,7 +232,7 @@ def _not_judged(rows: pd.DataFrame, declared: pd.DataFrame) -> list[str]:
     sentences = []
     several = _has_other_boosts(rows) or _has_other_boosts(declared)
     for because, alike in each_group(rows, "because"):
-        # Each once: a boost may lack several language pairs for one reason, and a pair several boosts.
+        # Without duplicates: a boost may lack several language pairs for one reason, and a pair several boosts.
         boosts = dict.fromkeys(_boost(row, several) for row in each_row(alike))
         places = dict.fromkeys(places_of(alike, rows))
         subject = named(list(boosts))
@@ -244,10 +244,10 @@ def _not_judged(rows: pd.DataFrame, declared: pd.DataFrame) -> list[str]:
 
 
 def _untested(given: Given) -> list[str]:
-    """Mean gains at one point per explainer, and why there are no verdicts."""
+    """Mean gains at one point per explainer, and why verdicts are missing."""
     if not len(given.table):
         return []
-    # A results table alone has no scores of segments, and so nothing to test with.
+    # A results table without its sweep has no scores of segments to test.
     fixed = given.ask(gains_by_explainer)
     if fixed.empty:
         return []

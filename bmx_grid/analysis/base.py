@@ -1,4 +1,4 @@
-"""A question: one file that computes a conclusion from results, and says which tables show it.
+"""A question: one file that computes a conclusion from results, and the tables that show it.
 
 A question is a module (or any object) with two functions:
 
@@ -6,10 +6,10 @@ A question is a module (or any object) with two functions:
                                      with such fields; `given` (`Given`) holds the results table, how it is analysed,
                                      the other tables of the sweep, given.frame(name, class), and the answers to other
                                      functions: given.ask(f). The index of a frame are keys inside
-    tables(result) -> [Table]        what people read of it; no tables where there is nothing to show
+    tables(result) -> [Table]        what people read of it; no tables if there is nothing to show
 
-Everything else is made from these: the keys are those of analysis.json, the tables are written as text, Markdown,
-LaTeX and CSV, shown on the page and in the terminal, and are DataFrames by `Table.frame()`.
+All outputs follow from both: the keys are those of analysis.json, the tables are written as text, Markdown, LaTeX and
+CSV, shown on the page and in the terminal, and are DataFrames by `Table.frame()`.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class GridTable:
     p: float64[P] and w: float64[W], ascending, without repeats; 1 is among w.
     correlation: float64[S, P, W], NaN where undefined.
     side: whose words were aggregated, "both" or "hypothesis".
-    left_out: what else the table held, a clause each; origin: the file, for messages.
+    left_out: ignored contents of the table, a clause each; origin: the file, for messages.
     """
 
     settings: tuple[SettingKey, ...]
@@ -88,7 +88,7 @@ class GridTable:
 
     @cached_property
     def baseline(self) -> Floats:
-        """float64[S] correlation of the metric alone, from the first defined row with w = 1; NaN without one."""
+        """float64[S] correlation of the baseline, from the first defined row with w = 1; NaN without one."""
         alone = self.correlation[:, :, self.w == 1][:, :, 0]
         # Rows with w = 1 are one number at every p; some tables leave it undefined at a few.
         first = np.argmax(~np.isnan(alone), axis=1)
@@ -97,7 +97,7 @@ class GridTable:
 
     @cached_property
     def boosted(self) -> Flags:
-        """bool[W] which weights are not the metric alone."""
+        """bool[W] which weights are not the baseline."""
         return np.asarray(self.w != 1)
 
     @cached_property
@@ -142,10 +142,10 @@ NO_SETTINGS = GridTable((), np.zeros(1), np.ones(1), np.empty((0, 1, 1)), "both"
 class Given:
     """Tables of a sweep, its grids among them, and how they are analysed.
 
-    frames: the other tables, by name, all that questions about metrics alone read: files, Arrow tables or frames.
-    Empty for a results table alone: a question that reads one says why it has nothing to say without it. `frame` has
-    one with the columns of its class.
-    table: the grids of all settings; none of metrics alone.
+    frames: the other tables, by name, all that questions about metrics without an explainer read: files, Arrow tables
+    or frames. Empty for a results table without its sweep: a question that needs one reports why it has no answer.
+    `frame` has one with the columns of its class.
+    table: the grids of all settings; none of metrics without an explainer.
     select_from: the table whose medians are evaluated; None for the analysed table itself.
     fixed: (p, w) by explainer; they take precedence over medians.
     seed: of the bootstrap of clusters, data set x language pair, behind intervals across settings.
@@ -164,31 +164,31 @@ class Given:
             object.__setattr__(self, "frames", Tables(self.frames))
 
     def frame(self, table: str, row: type) -> pd.DataFrame:
-        """A table with the columns of the class that wrote it; without rows if it is not there. Raises DataError."""
+        """A table with the columns of the class that wrote it; without rows if it is missing. Raises DataError."""
         assert isinstance(self.frames, Tables)
         return self.frames.checked(table, row)
 
     def ask(self, compute: Callable[[Self], Asked]) -> Asked:
-        """What a function of this makes of it; computed once."""
-        # Questions ask each other: none is computed twice, whatever the order they are asked in.
+        """The result of a function of `self`, computed once."""
+        # Questions use each other's answers: each is computed once, in any order.
         if compute not in self._answers:
             self._answers[compute] = compute(self)
         return cast(Asked, self._answers[compute])
 
     @cached_property
     def settings(self) -> pd.DataFrame:
-        """What is known of every setting beside its grid, a row each; none of a results table alone."""
+        """One row per setting with its facts besides the grid; empty for a results table without its sweep."""
         return self.frame("settings", SettingsRow)
 
     @cached_property
     def correlation(self) -> str | None:
-        """The correlation that all settings share. None where they differ or it is not known."""
-        # Of metrics alone nothing may rest on a correlation: its name is empty.
+        """The correlation that all settings share. None if they differ or it is not known."""
+        # Of metrics without an explainer nothing may rest on a correlation: its name is empty.
         return _only(set(self.settings["correlation"])) or None
 
     @cached_property
     def aggregation(self) -> str | None:
-        """The aggregation that all settings share. None where they differ or it is not known."""
+        """The aggregation that all settings share. None if they differ or it is not known."""
         return _only(set(self.settings["aggregation"])) or None
 
     @cached_property
@@ -199,7 +199,7 @@ class Given:
 
     @property
     def judged(self) -> bool:
-        """Whether boosts have verdicts: counts of settings that gain are no second answer beside them."""
+        """Whether boosts have verdicts: counts of settings that gain would be a second answer."""
         return not self.frame("verdicts", Verdict).empty
 
     @property
@@ -216,8 +216,8 @@ def _only(names: set[str]) -> str | None:
 class Cell:
     """A name, a count or a number; NaN is undefined, None is no value at all.
 
-    form: how a number is shown (a format specification); CSV and DataFrames hold it in full whatever `form` says.
-    words: shown in place of the value.
+    form: how a number is shown (a format specification); CSV and DataFrames always hold it in full. words: shown in
+    place of the value.
     marked: a gain that survives the correction for the number of tests; set in bold, in plain text with a †.
     """
 
@@ -240,8 +240,8 @@ class Cell:
 class Column:
     """A column of a frame as a table shows it.
 
-    header: its name in the table, "" for its own (of a factor in words); form: of its numbers; ends: the columns of an
-    interval that is shown beside; marked: a column of flags, of what is set in bold.
+    header: its name in the table, "" for its own (of a factor in words); form: of its numbers; ends: the columns of its
+    interval; marked: a column of flags for bold type.
     """
 
     name: str
@@ -269,10 +269,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """stem: its file name without suffix; title: what it shows; header: one name per column, all different.
+    """stem: its file name without suffix; title: its topic; header: one name per column, all different.
 
-    groups: rows, each of as many cells as the header; a line is drawn between groups. notes: sentences below it.
-    names: how many columns from the left are names, not numbers. brief: shown in the terminal as well.
+    groups: rows with as many cells as the header; a line is drawn between groups. notes: sentences below it. names: how
+    many columns from the left are names, not numbers. brief: shown in the terminal, too.
     data: too long to read; written as CSV only. droppable: headers of columns that a narrow terminal may lack, in the
     order in which they go.
     """
@@ -290,7 +290,7 @@ class Table:
     def __post_init__(self) -> None:
         if len(set(self.header)) < len(self.header):
             names = ", ".join(self.header)
-            raise ValueError(f"{self.stem}: a column name is given twice: {names}")
+            raise ValueError(f"{self.stem}: repeated column name: {names}")
         for row in self.rows:
             if len(row) != len(self.header):
                 raise ValueError(f"{self.stem}: {len(row)} cells for {len(self.header)} columns")
@@ -342,7 +342,7 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class Scatter:
-    """A figure of points, one of a setting or of what else a question compares, that the page shows.
+    """A figure of points for the page, one point per setting or other compared thing.
 
     stem: its file name without suffix; title, caption: as of a table and its notes; x_label, y_label: what its axes
     measure; points: by the name of a group float64[n] of either axis, in which NaN is not drawn.
@@ -358,7 +358,7 @@ class Scatter:
 
 def each_row(frame: pd.DataFrame) -> Iterator[Any]:
     """The rows of a frame, with the columns as attributes, `Index` among them."""
-    # Of any type: what a column holds is known to its table, not to pandas.
+    # Of any type: the table knows the contents of a column, pandas does not.
     return iter(frame.itertuples())
 
 
@@ -374,7 +374,7 @@ def each_group(frame: pd.DataFrame, *by: str, sort: bool = False) -> Iterator[tu
 
 
 def widened(rows: pd.DataFrame, by: list[str], column: str) -> pd.DataFrame:
-    """A row for each combination of these names, in the order in which they occur, with the estimates of its rows.
+    """One row per combination of the columns `by`, in the order of occurrence, with the estimates of its rows.
 
     Of each name in `column`, sorted, the value, then the lower ends of all as NAME_low, then the upper ones as
     NAME_high; NaN without one. rows: with the columns value, low and high; of several of one name the first counts.

@@ -49,9 +49,9 @@ class RankedScore(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """A segment, by its id, of a setting of these names, boosted with (w, p), among n rated ones.
+    """A segment, by its id and the names of its setting, boosted with (w, p), among n rated ones.
 
-    kind: for what it was chosen, one of those that RULE names.
+    kind: the reason of its choice, a key of RULE.
     """
 
     kind: str
@@ -71,7 +71,7 @@ def choose_examples(results: Iterable[SettingResult]) -> list[Example]:
     shown = []
     for result in results:
         *_, gain = _point(result)
-        # What a control marks explains nothing.
+        # Marks of a control explain nothing.
         is_control = not set(CONTROLS).isdisjoint(result.names)
         if not is_control and math.isfinite(gain):
             shown.append((gain, result))
@@ -84,7 +84,7 @@ def choose_examples(results: Iterable[SettingResult]) -> list[Example]:
 
 
 def _point(result: SettingResult) -> tuple[float, float, float]:
-    """w, p, and the gain there, of the point that RULE names."""
+    """w, p and gain of the point that RULE names."""
     for name in (ELSEWHERE, PUBLISHED):
         for row in result.points:
             # At w = 1 nothing moves.
@@ -117,7 +117,7 @@ def movers(result: SettingResult) -> list[Example]:
     words = {role: finished.words_of(role) for role in stored.by_role}
     examples = []
     for kind, row in rows.items():
-        # Where no rank gets nearer there is no best move, and no worst one where none gets farther.
+        # If no rank improves, the best move is missing; likewise the worst one.
         if (kind == BEST_MOVE and approach[row] <= 0) or (kind == WORST_MOVE and approach[row] >= 0):
             continue
         ranked_scores = {}

@@ -1,14 +1,13 @@
-"""What data sets, language pairs, metrics and explainers have to do with the gain: a regression, and transfer.
+"""How data sets, language pairs, metrics and explainers relate to the gain: a regression, and transfer.
 
 Ridge regression of the gain on the parts of a setting (paper 4.3, Figure 8). Settings of one data set and language pair
-share segments and human scores. Standard errors therefore come from a bootstrap of these clusters; a name that occurs
-in fewer than three of them, as most language pairs do, has none.
+share segments and human scores. Standard errors therefore come from a bootstrap of these clusters; a name in fewer than
+three clusters, as most language pairs, has none.
 
 Transfer: each data set (language pair, metric) is left out in turn; the median best (p, w) of the others is evaluated
 on it. None of this is "held out": settings of different metrics rest on the same segments and human scores, those of
 different language pairs share sources or references (492 of the 2,851 references of WMT17 occur in several pairs), and
-a results table, which has no segments, cannot tell what different data sets share. It answers whether parameters carry
-over.
+a results table, which has no segments, cannot show the overlap of data sets. It answers whether parameters carry over.
 """
 
 from __future__ import annotations
@@ -34,7 +33,8 @@ RESAMPLES = 1000
 LEFT_OUT = FACTORS[:3]
 OF_TRANSFER = (
     "In-sample: at the median of the best points of all settings of the explainer; transfer: at that of the other data "
-    "sets (language pairs, metrics), where there are several. Optimism: in-sample minus transfer mean gain of these."
+    "sets (language pairs, metrics), if there are several. Optimism: in-sample minus transfer mean gain of the same "
+    "settings."
 )
 WHY = (
     "Not held out: metrics share all segments and human scores, language pairs share sources or references. A sweep "
@@ -63,8 +63,8 @@ def regression(given: Given) -> dict[str, Any]:
     Ridge(alpha=1) on columns of 0 and 1. Columns of a factor add up to 1, and language pairs belong to data sets:
     a coefficient is a share of the gain among many such splits, not an effect.
     ridge: the fit. r2: share of the gains' variance explained; clusters: how many there are. coefficients: largest
-    first, by name, factor:name if two factors share a name; standard_errors: of these, by a bootstrap of clusters,
-    data set x language pair, over the resamples that hold the name; NaN for a name in fewer than 3 clusters.
+    first, by name, factor:name if two factors share a name; standard_errors: of the coefficients, by a bootstrap of
+    clusters, data set x language pair, over the resamples that hold the name; NaN for a name in fewer than 3 clusters.
     ridge_coefficients: the same as rows.
     """
     import pandas as pd
@@ -115,15 +115,15 @@ def _table_of_coefficients(result: Mapping[str, Any]) -> Table:
         f"{counted(fit['n'], 'setting')}; "
         f"intercept {number(fit['intercept'], '+.5f')}, R² {number(fit['r2'], '.5f')}. "
         "The factors are not independent: a coefficient is not an effect. Standard errors: bootstrap of "
-        f"{fit['clusters']} language pairs; n/a for a name in fewer than 3 of them."
+        f"{fit['clusters']} language pairs; n/a for a name in fewer than 3."
     )
-    title = "What goes with a larger or smaller gain"
+    title = "Factors of a larger or smaller gain"
     notes = (note, result["points"])
     return Table.of("ridge_coefficients", title, rows, columns, notes, names=2)
 
 
 def moved_gains(given: Given, factor: str) -> pd.DataFrame:
-    """Of the settings that are not controls (GAIN_COLUMNS) the gain in transfer, and in_sample.
+    """The gain in transfer, and in_sample, of settings that are no controls (GAIN_COLUMNS).
 
     In transfer: at the medians of the best points of the other names of the factor; in-sample: at those of all.
     """
@@ -139,10 +139,10 @@ def moved_gains(given: Given, factor: str) -> pd.DataFrame:
 
 
 def transfer(given: Given) -> pd.DataFrame:
-    """By factor, of which it has several names, and explainer what points of the others gain.
+    """The gains of points of the other data sets (language pairs, metrics), by factor and explainer.
 
-    A summary of the gains in transfer, and of those of the same settings in-sample. optimism: in-sample mean gain minus
-    mean gain in transfer: what judging where one selected hides.
+    Factors with several names only. Summaries of the gains in transfer, and of the same settings in-sample. optimism:
+    in-sample mean gain minus mean gain in transfer: the optimism of judging in-sample.
     """
     import pandas as pd
 
@@ -150,7 +150,7 @@ def transfer(given: Given) -> pd.DataFrame:
     for factor in LEFT_OUT:
         rows = {}
         for explainer, gains in each_group(moved_gains(given, factor), "explainer", sort=True):
-            # With one name there is nothing to transfer from.
+            # With one name there is no other one to transfer from.
             if gains[factor].nunique() > 1:
                 rows[explainer] = _transfer(gains, given.seed)
         leave_one_out[factor] = pd.DataFrame.from_dict(rows, orient="index").rename_axis("explainer")
@@ -190,7 +190,7 @@ def _table_of_transfer(rows: pd.DataFrame) -> Table:
 
 
 def fit_rows(given: Given) -> pd.DataFrame:
-    """ridge.parquet: the coefficients, largest first, and what is of the whole fit; no rows if nothing was fitted."""
+    """ridge.parquet: the coefficients, largest first, with the fit's own numbers; no rows if nothing was fitted."""
     result = given.ask(regression)
     fit = {name: result["ridge"][name] for name in ("intercept", "r2", "n", "clusters", "alpha")}
     rows: pd.DataFrame = result["ridge_coefficients"]
@@ -200,7 +200,7 @@ def fit_rows(given: Given) -> pd.DataFrame:
 def ridge(x: Floats, y: Floats, weights: Floats) -> tuple[Floats, float]:
     """float64[K] coefficients of x: float64[n, K] for y: float64[n], each row counted float64[n] times; the intercept.
 
-    NaN for a column that is 0 wherever a row counts: it says nothing.
+    NaN for a column that is 0 in all rows that count: its coefficient is undetermined.
     """
     # Centred, so that the intercept is not penalised.
     total = weights.sum()
@@ -233,6 +233,6 @@ def cluster_errors(x: Floats, y: Floats, cluster: Ints, seed: int, resamples: in
             beta, _ = ridge(x, y, times[cluster])
             fits.append(beta)
         coefficients = np.array(fits)
-        # A resample without the name says nothing of its coefficient.
+        # A resample without the name does not determine its coefficient.
         errors[enough] = np.nanstd(coefficients[:, enough], axis=0, ddof=1)
     return errors

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 NAME = "sweep"  # the fact that is the title of the page
 FigureFormat = Literal["svg", "png", "pdf"]
-EVALUATIONS = "bmx_grid.evaluations."  # their questions are asked of every sweep
+EVALUATIONS = "bmx_grid.evaluations."  # their questions are part of every sweep
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class FigureOptions:
 
 
 def figure_options(value: Any) -> FigureOptions:
-    """The options in a configuration; figures=all stands for figures.which=all. Raises ConfigError."""
+    """The options in a configuration; figures=all represents figures.which=all. Raises ConfigError."""
     node = value if isinstance(value, Mapping) else {"which": value}
     options: FigureOptions = convert(node, FigureOptions, "figures")
     return options
@@ -62,7 +62,7 @@ def figure_options(value: Any) -> FigureOptions:
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """The grids of a sweep, none where it has no grid, its other tables, and how they are analysed."""
+    """The grids of a sweep, none if it has no grid, its other tables, and how they are analysed."""
 
     table: GridTable
     frames: Mapping[str, pd.DataFrame]
@@ -104,7 +104,7 @@ def options_of(config: Mapping[str, Any], origin: str = "") -> AnalysisOptions:
     for name, node in convert(config.get("evaluation"), dict[str, Any], f"{origin}evaluation").items():
         where = f"{origin}evaluation.{name}"
         if isinstance(node, Mapping) and str(node.get("_target_")).startswith(EVALUATIONS):
-            # Known here, and long to import: of these the grid alone says how a sweep is analysed.
+            # Listed by name, since imports take long: only the grid defines options of the analysis.
             if "fixed" in node:
                 fixed = convert(node["fixed"], dict[str, Point], f"{where}.fixed")
             continue
@@ -120,25 +120,25 @@ def options_of(config: Mapping[str, Any], origin: str = "") -> AnalysisOptions:
 
 
 def facts_of(config: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What the page of a sweep says of its configuration, as (name, words)."""
+    """The configuration of a sweep as (name, words), for the page."""
     limit = config.get("limit")
     segments = "all segments" if limit is None else f"the first {limit:,} segment ids of each language pair"
     return [(NAME, str(config.get("name", ""))), ("limit", segments), ("seed", str(config.get("seed", "")))]
 
 
 def load_results(path: Path) -> Results:
-    """The results in a sweep's folder, or in a results table with those of its sweep beside it.
+    """Load the results in a sweep's folder, or a results table with those of its sweep in the same folder.
 
-    A warning says what is not read. Raises DataError, DataMissingError.
+    Warns of tables that are not read. Raises DataError, DataMissingError.
     """
     table = NO_SETTINGS
     frames = Tables({})
     if is_folder(path) and not _has_grid(path):
-        # The tables of metrics alone, or of boosts without a grid.
+        # The tables of metrics without an explainer, or of boosts without a grid.
         table = replace(NO_SETTINGS, origin=str(path))
         frames = tables_beside(table)
     if not frames:
-        # Says what is missing where there is no sweep.
+        # The error of a folder without a sweep names the missing file.
         table = load_table(path)
         frames = tables_beside(table)
     return Results(table, frames, _options_beside(path, frames))
@@ -190,7 +190,7 @@ def read_config(file: Path) -> dict[str, Any]:
 
 
 def _importable(modules: Sequence[str]) -> tuple[str, ...]:
-    """The questions that can be asked; a warning names each other one."""
+    """The modules of questions that can be imported; warns of each other one."""
     known = []
     for module in modules:
         try:
@@ -203,4 +203,4 @@ def _importable(modules: Sequence[str]) -> tuple[str, ...]:
 
 
 def _not_asked(error: BmxError) -> None:
-    warnings.warn(f"A question of the sweep is not asked: {error}", stacklevel=2)
+    warnings.warn(f"Skipped a question of the sweep: {error}", stacklevel=2)

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 COUNTED = "Better: gain above 1e-5; equal or worse: gain of 0 or less; between: a gain up to 1e-5."
 CLUSTERED = (
     "In brackets: 95 % interval of the mean gain over the language pairs of all data sets: by Student's t, from "
-    f"{BOOTSTRAPPED} pairs on by a bootstrap of them (none with fewer than 3)."
+    f"{BOOTSTRAPPED} pairs on by a bootstrap of pairs (none with fewer than 3)."
 )
-SIGN_TEST = "Above 0: pairs whose mean gain is; sign test p: one-sided, of these counts."
+SIGN_TEST = "Above 0: pairs whose mean gain is; sign test p: one-sided, of the counts."
 SUMMARY_COLUMNS = (
     "n",
     "better",
@@ -57,8 +57,8 @@ def at_points(given: Given) -> pd.DataFrame:
     """Every setting, a row each, with its best point (`best_points`) and at the point of its explainer.
 
     fixed: correlation at fixed_w, fixed_p, the grid point that is used; fixed_gain, and if the sweep tested this point
-    its 95 % interval, _low and _high; fixed_gain_p, fixed_gain_p_holm: of that test, alone and corrected; survives: a
-    gain above 0 that survives. Controls have no point.
+    its 95 % interval, _low and _high; fixed_gain_p, fixed_gain_p_holm: of that test, uncorrected and corrected;
+    survives: a gain above 0 that survives. Controls have no point.
     """
     table = given.table
     points = given.ask(chosen_points)
@@ -83,12 +83,12 @@ def at_points(given: Given) -> pd.DataFrame:
 
 
 def _tested(given: Given) -> pd.DataFrame:
-    """The declared points of the settings, each once, by their place on the grid; named as in `at_points`."""
+    """The declared points of the settings without duplicates, by their place on the grid; named as in `at_points`."""
     names = {"w": "fixed_w", "p": "fixed_p", "correlation": "fixed_tested", "gain": "fixed_gain_tested"}
     names |= dict(zip(("low", "high", "p_value", "p_holm"), TESTED, strict=True))
     points = given.ask(declared_points).rename(columns=names)
     points = points[points["fixed_w"].notna()]
-    # The metric alone is the same point whatever its p.
+    # The baseline is the same point whatever its p.
     place = [*FACTORS, "fixed_w", "fixed_p"]
     points = points.assign(fixed_p=points["fixed_p"].mask(points["fixed_w"] == 1)).drop_duplicates(place)
     return points[[*place, "fixed_tested", "fixed_gain_tested", *TESTED, "survives"]]
@@ -119,19 +119,19 @@ def real_at_points(given: Given) -> pd.DataFrame:
 
 
 def real_gains(given: Given) -> pd.DataFrame:
-    """GAIN_COLUMNS of these."""
+    """The columns GAIN_COLUMNS of settings that are no controls."""
     settings = given.ask(real_at_points)
     return settings.assign(gain=settings["fixed_gain"])[GAIN_COLUMNS]
 
 
 def summarise(gains: pd.DataFrame, seed: int = 0) -> dict[str, Any]:
-    """What some settings gain. gains: with the columns cluster, baseline and gain; seed: of the bootstrap.
+    """Summarise the gains of settings. gains: with the columns cluster, baseline and gain; seed: of the bootstrap.
 
     n: settings with a defined gain; undefined: the others, counted in nothing else. better, worse: as in `correlation`,
     a gain above 1e-5, and one of 0 or less; unchanged: the rest; positive: better and unchanged.
-    max_gain, mean_gain, mean_baseline: over the n settings; NaN if there are none.
+    max_gain, mean_gain, mean_baseline: over the n settings; NaN if n is 0.
     mean_low, mean_high: 95 % interval of the mean gain over clusters (`cluster_mean`), NaN with fewer than 3. clusters:
-    how many there are; clusters_better: those with a mean gain above 0; sign_p: the one-sided sign test of these.
+    their number; clusters_better: those with a mean gain above 0; sign_p: their one-sided sign test.
     """
     defined = gains[gains["gain"].notna()]
     values = defined["gain"].to_numpy(np.float64)
@@ -172,7 +172,7 @@ def summaries(gains: pd.DataFrame, *by: str, seed: int) -> pd.DataFrame:
 
 
 def gains_by_explainer(given: Given) -> pd.DataFrame:
-    """By explainer its point (`chosen_points`) and a summary of its settings there."""
+    """The point of each explainer (`chosen_points`), and a summary of its settings at this point."""
     rows = summaries(given.ask(real_gains), "explainer", seed=given.seed)
     return given.ask(chosen_points).join(rows, how="right")
 
@@ -192,15 +192,15 @@ def overview(given: Given) -> pd.DataFrame:
 
 
 def compute(given: Given) -> dict[str, Any]:
-    """What the settings gain at the point of each explainer: by explainer, by factor and name; and what controls do.
+    """The gains of settings at the point of each explainer, by explainer, factor and name; and those of controls.
 
     fixed: by explainer its point and a summary; fixed_by: by factor, explainer and name.
     gain_baseline_pearson: Pearson's r of the gain with the baseline, of all and by explainer: is a weak metric easier
     to improve? The gain is coupled to the baseline, so that noise alone makes this negative; gain_baseline_oldham: the
-    same with the mean of baseline and boosted correlation (Oldham 1962), which noise in both does not move.
-    controls: summaries of the control settings, read at the points of the real explainers: at the median of its own
-    best points, which is mostly w = 1, the random explainer would gain nothing by construction. Best of the grid: of
-    the gains at the best point of each setting of a metric that is no control. judged: whether boosts have verdicts.
+    same with the mean of baseline and boosted correlation (Oldham 1962), which noise in both does not move. controls:
+    summaries of the control settings, read at the points of the real explainers: at the median of its own best points,
+    which is mostly w = 1, the random explainer would gain nothing by construction. Best of the grid: of the gains at
+    the best point of each setting of a metric that is no control. judged: whether boosts have verdicts.
     """
     settings = given.ask(real_gains)
     fixed_by = {}
@@ -240,7 +240,7 @@ def _controls(given: Given) -> dict[str, pd.DataFrame]:
     points = given.ask(chosen_points)
     seed = given.seed
     names = given.table.names
-    # If both are random there is nothing that either could be a control of.
+    # If both are random, neither can be the control of a real part.
     is_random_explainer = (names["explainer"] == CONTROL) & (names["metric"] != CONTROL)
     is_random_metric = (names["metric"] == CONTROL) & (names["explainer"] != CONTROL)
     controls = {}
@@ -272,8 +272,8 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
         note = (
             "Random explainer: attributions drawn at random for real metrics, at the points of the real explainers. "
             "Random metric: real explainers with a metric that is noise, at their points. Best of the grid: at the "
-            "best point of each setting, chosen where it is judged, the baseline among them; what random "
-            "attributions reach there is found by looking at the whole grid, not by an explanation."
+            "best point of each setting, chosen in-sample, the baseline among the candidates; gains of random "
+            "attributions at it come from the search over the grid, not from an explanation."
         )
         of_controls = ("control", "explainer", *SUMMARY_COLUMNS)
         title = "Control settings"

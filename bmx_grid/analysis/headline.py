@@ -1,4 +1,4 @@
-"""What was run and found: the answer, counts in a few sentences and tables, every setting, and what was tested."""
+"""The contents and findings of a sweep: the answer, counts in sentences and tables, all settings, and the tests."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ if TYPE_CHECKING:
     import pandas as pd
 
 OF_SETTINGS = (
-    "Correlation with human scores: baseline, of the metric alone; in-sample best, at each setting's own best point, "
-    "chosen where it is judged, with its w and p; plateau: points with w below 1 within 0.00001 of the highest of "
-    "these; {point}, that of the explainer, none for controls. In brackets: 95 % intervals, by a bootstrap of "
+    "Correlation with human scores: baseline, of the unboosted metric; in-sample best, at each setting's own best "
+    "point, with its w and p; plateau: points with w below 1 within 0.00001 of the highest one; {point}, that of the "
+    "explainer, none for controls. In brackets: 95 % intervals, by a bootstrap of "
     "clusters of segments."
 )
 OF_SEEDS = ("Lowest, highest: the gain with other seeds of the explainer, which the interval does not contain.",)
 
 
 def compute(given: Given) -> dict[str, Any]:
-    """What was run and what it gains: the answer in numbers, and every setting by its label, controls included.
+    """The contents and gains of a sweep: the answer in numbers, and every setting by its label, controls included.
 
     headline: sentences on the gains at one (w, p) per explainer, none if boosts have verdicts. overview: by explainer,
-    and of all, point and summary at these. n_correlations: those with w other than 1, n_undefined of them
-    NaN. single_gains: how many gains at one point per explainer were tested, and how many survive Holm's correction;
-    tested_gains: these, with their spread over other draws of the explainer if there are several. in_sample: which of
-    them were chosen where they are judged, in a sentence.
+    and of all, point and summary at these. n_correlations: those with w other than 1, n_undefined of which NaN.
+    single_gains: how many gains at one point per explainer were tested, and how many survive Holm's correction;
+    tested_gains: these, with their spread over other draws of the explainer if there are several. in_sample: the points
+    chosen in-sample, in a sentence.
     """
     table = given.table
     tested = given.ask(declared)
@@ -70,10 +70,12 @@ def compute(given: Given) -> dict[str, Any]:
 
 
 def answer(given: Given) -> list[str]:
-    """What is said of a sweep beside its tables: the conclusion, without verdicts the mean gains; what could not be
-    judged, the legend, what to do next, words, and whether it is evidence at all.
+    """The sentences of a sweep in the terminal, on the page and in Python.
+
+    The conclusion, or without verdicts the mean gains; boosts that could not be judged, the legend, the next steps,
+    words, and whether it is evidence at all.
     """
-    # The same sentences in the terminal, on the page and in answers of the package: they are made here alone.
+    # The terminal, the page and answers of the package share these sentences, so only this module makes them.
     of_boosts = given.ask(answers.compute)
     of_words = given.ask(marked_words.compute)
     lines = [*filter(None, [of_boosts["conclusion"]]), *of_boosts["answers"], *of_boosts["not_judged"]]
@@ -115,7 +117,7 @@ def not_evidence(given: Given) -> list[str]:
 
 
 def tables(result: Mapping[str, Any]) -> Iterator[Table]:
-    """Per explainer its point and what it gains there, without verdicts; every setting; gains that were tested."""
+    """Per explainer its point and gain, without verdicts; every setting; tested gains."""
     notes = [COUNTED, f"{CLUSTERED} {SIGN_TEST}", result["points"]]
     if result["headline"] and len(result["overview"]):
         point = (Column("used_w", "w", "g"), Column("used_p", "p", "g"))
@@ -192,7 +194,7 @@ def _table_of_tests(tested: pd.DataFrame, in_sample: str) -> Iterator[Table]:
 def _sentences(given: Given) -> list[str]:
     real = given.ask(real_at_points)
     if real.empty:
-        return ["The table holds control settings only (random metric or explainer): there is nothing to conclude."]
+        return ["The table holds control settings only (random metric or explainer): no conclusion is possible."]
     of_all: Any = given.ask(overview).loc[ALL]
     origins = "; ".join(sorted(set(given.ask(chosen_points)["origin"])))
     between = f", {of_all.unchanged} gain no more than 0.00001" if of_all.unchanged else ""

@@ -36,15 +36,15 @@ NOT_CONSTANT = 1e-6  # rows with w = 1 may differ by rounding only
 
 
 def tables_beside(table: GridTable) -> Tables:
-    """The tables of the sweep in the folder of its results table; none where they are of another table.
+    """The tables of the sweep in the folder of its results table; none if they are of another table.
 
-    A warning says when those of another version are not read. Raises DataError where the table of settings is damaged.
+    Warns of tables of another version, which are not read. Raises DataError if the table of settings is damaged.
     """
     path = Path(table.origin)
     folder = path if path.is_dir() else path.parent
     files = table_files(folder)
     tables = Tables(files)
-    # Without it nothing tells whether the other tables are of the same sweep.
+    # Without it the other tables cannot be matched to a sweep.
     if "settings" not in files:
         return Tables({})
     settings = files["settings"]
@@ -54,7 +54,7 @@ def tables_beside(table: GridTable) -> Tables:
     if missing:
         warnings.warn(
             f"{settings}: no column {', '.join(missing)}; it was written by {version_of(settings)}, "
-            "or edited. It and the tables beside it are not read: run the sweep again (what was scored is kept).",
+            "or edited. The tables of its folder are ignored. Run the sweep again (cached scores are reused).",
             stacklevel=2,
         )
         return Tables({})
@@ -64,7 +64,7 @@ def tables_beside(table: GridTable) -> Tables:
 
 
 def _is_of(table: GridTable, tables: Tables) -> bool:
-    """Whether the tables of a sweep know every setting of the table, with the same correlation of the metric alone."""
+    """Whether the tables of a sweep know every setting of the table, with the same correlation of the baseline."""
     settings = tables.checked("settings", SettingsRow)[[*FACTORS, "baseline"]]
     beside = table.names.merge(settings, on=list(FACTORS), how="left")["baseline"].to_numpy()
     # A comparison with NaN is false: a setting that the tables lack makes them those of another table.
@@ -91,11 +91,11 @@ def load_table(path: Path) -> GridTable:
                 raise DataMissingError(f"{path} holds no results: no setting of its sweep has ended. Read why: {log}")
         there = f" (that folder holds {named(tables)})" if tables else ""
         raise DataMissingError(
-            f"there is no results table {file}{there}; give a Parquet or CSV file, or the output folder of a sweep."
+            f"results table not found: {file}{there}; give a Parquet or CSV file, or the output folder of a sweep."
         )
     try:
         if file.name.endswith((".csv", ".csv.gz")):
-            # Names repeat for every point of a grid: a dictionary holds each once.
+            # Names repeat for every point of a grid: a dictionary holds each one time.
             options = csv.ConvertOptions(auto_dict_encode=True)
             table = csv.read_csv(file, convert_options=options)
         else:
@@ -112,7 +112,7 @@ def load_table(path: Path) -> GridTable:
 def of_results(results: Iterable[SettingResult], origin: str) -> GridTable:
     """The grids of finished settings of one sweep, as they were computed: arrays, that need not be made of rows.
 
-    Raises DataError where none can be analysed.
+    Raises DataError if none can be analysed.
     """
     finished = in_order(results)
     spec = finished[0].spec
@@ -137,9 +137,9 @@ def from_arrow(table: pa.Table, origin: str = "the table") -> GridTable:
     """The grids of a table of the columns dataset, language_pair, metric, explainer, side, w, p, correlation.
 
     Columns and rows are in any order; further columns are not read.
-    Settings without one defined correlation of the metric alone are left out, and recorded.
+    Settings without one defined correlation of the baseline are left out, and recorded.
     Raises DataError for missing columns, names that are empty or cannot be part of file names, impossible numbers,
-    several sides, points that are missing or given twice, and where nothing is left.
+    several sides, missing or duplicated points, and if nothing is left.
     """
     import pandas as pd
 
@@ -169,7 +169,7 @@ def from_arrow(table: pa.Table, origin: str = "the table") -> GridTable:
 
 
 def _check_layout(table: pa.Table, origin: str) -> None:
-    """Raise DataError unless a table has rows, and the columns of a results table once each."""
+    """Raise DataError unless a table has rows, and one column of each name of a results table."""
     missing = [name for name in COLUMNS_OF_GRIDS if name not in table.column_names]
     if missing:
         expected = ", ".join(COLUMNS_OF_GRIDS)
@@ -180,7 +180,7 @@ def _check_layout(table: pa.Table, origin: str) -> None:
         )
     for name in COLUMNS_OF_GRIDS:
         if table.column_names.count(name) > 1:
-            raise DataError(f"{origin}: more than one column {name}; keep one of them.")
+            raise DataError(f"{origin}: more than one column {name}; keep one.")
     if table.num_rows == 0:
         raise DataError(f"{origin}: the table has no rows; run the sweep again.")
 
@@ -192,21 +192,20 @@ def _only_side(sides: Sequence[str], origin: str) -> str:
         if side not in known:
             raise DataError(f"{origin}: {unknown('side', side, known)}")
     if len(sides) > 1:
-        raise DataError(f"{origin}: the table holds the sides {' and '.join(sides)}; keep the rows of one of them.")
+        raise DataError(f"{origin}: the table holds the sides {' and '.join(sides)}; keep the rows of one side.")
     return sides[0]
 
 
 def _check_alone(w: Floats, origin: str) -> None:
     if 1 not in w:
-        raise DataError(
-            f"{origin}: no row has w = 1, the metric alone, to which every gain is relative; add 1 to grid.w."
-        )
+        raise DataError(f"{origin}: no row has w = 1, the baseline of every gain; add 1 to grid.w.")
 
 
 def _names(table: pa.Table, column: str, origin: str) -> Any:
     """The names of a column as a Series, its categories in ascending order.
 
-    Raises DataError for a row without one, for what is no text, and for names that cannot be part of file names.
+    Raises DataError for a row without one, for values that are no text, and for names that cannot be part of file
+    names.
     """
     import pyarrow as pa
 
@@ -251,7 +250,7 @@ def _numbers(table: pa.Table, column: str, origin: str) -> Floats:
 
 
 def _refuse(bad: Any, problem: str, origin: str, values: Floats | None = None) -> None:
-    """Raise DataError for the first of these rows, with its value."""
+    """Raise DataError for the first row marked in `bad`, with its value."""
     if bad.any():
         row = int(np.argmax(bad))
         if values is not None:
@@ -260,7 +259,7 @@ def _refuse(bad: Any, problem: str, origin: str, values: Floats | None = None) -
 
 
 def _check_points(frame: pd.DataFrame, p: Floats, w: Floats, origin: str) -> None:
-    """Raise DataError for a point that is given twice, or that a setting lacks and another has."""
+    """Raise DataError for a duplicated point, or one that a setting lacks and another has."""
     import pandas as pd
 
     factors = list(FACTORS)
@@ -272,8 +271,8 @@ def _check_points(frame: pd.DataFrame, p: Floats, w: Floats, origin: str) -> Non
         *names, power, weight = frame.iloc[row][point]
         setting = SettingKey(*names)
         raise DataError(
-            f"{origin}: row {row + 1} gives {setting.label} at w = {weight:g}, p = "
-            f"{power:g} again; keep one row for each point of a setting."
+            f"{origin}: row {row + 1} repeats {setting.label} at w = {weight:g}, p = "
+            f"{power:g}; keep one row for each point of a setting."
         )
     # Without repeats, a setting has all points if it has as many rows as the grid.
     n_points = len(p) * len(w)
@@ -307,10 +306,10 @@ def _checked(table: GridTable) -> GridTable:
     records = []
     if labels:
         settings = counted(len(labels), "setting")
-        reason = "the correlation at w = 1, the metric alone, is undefined or differs over p"
+        reason = "the correlation at w = 1, the baseline, is undefined or differs over p"
         examples = "; ".join(labels[:3])
         records.append(f"{settings}: {reason} (e.g. {examples})")
-    # Every gain is relative to the metric alone: without it a setting has none.
+    # Every gain is relative to the baseline: without it a setting has none.
     table = table.take(constant)
     if not len(table):
         way_out = "Run the sweep on more segments."

@@ -1,7 +1,7 @@
 """Do explanations blame the words that people marked, and does a better explanation boost more?
 
 Measures of words per explainer with intervals; over settings the rank correlation of the AUC and of the gain at one
-point per explainer. The numbers are those of words.parquet; without it nothing is said or shown.
+point per explainer. The numbers are those of words.parquet; without it this question has no answer and no table.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 TARGET = "target"
-CHANCE = {"auc": 0.5, "mcc": 0.0}  # of attributions that know nothing; the first that is there is said
+CHANCE = {"auc": 0.5, "mcc": 0.0}  # of attributions without information; the first available measure is reported
 KINDS_OF_EXPLAINERS = ("better than chance", "worse than chance", "not distinguishable from chance", "control")
 # Measures of words.parquet, and the names of their columns.
 MEASURES_OF_WORDS = {
@@ -71,9 +71,9 @@ INTERVALS = (
 OF_MEASURES = (
     "AUC: probability that a marked word has a lower attribution than another one of its segment (.5: chance); AP: "
     "average precision; R@K: share of the K marked words among the K lowest attributions, ties by their expectation "
-    "unless evaluation.words.ties says otherwise; these leave out segments whose words are all OK or all BAD.",
-    "MCC, F1, phrase F1, SeqCor: of labels; attributions become labels at a threshold chosen on other segments. SeqCor "
-    "max: what a perfect labelling would reach.",
+    "unless evaluation.words.ties is changed; these leave out segments whose words are all OK or all BAD.",
+    "MCC, F1, phrase F1, SeqCor: of labels; attributions become labels at a threshold chosen on other segments. "
+    "SeqCor max: that of a perfect labelling.",
     "Sum with human: Spearman's rho of the summed attributions of a text with its human score.",
     INTERVALS,
 )
@@ -163,7 +163,7 @@ def means_by_explainer(given: Given) -> pd.DataFrame:
 
 
 def _side_by_side(means: pd.DataFrame, words: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """A row of all measures for each of these names, and over how many language pairs and settings of `words`."""
+    """One row of all measures per combination of `by`, with its numbers of language pairs and settings of `words`."""
     measures = []
     for name in sorted(set(means["measure"])):
         measures += [name, f"{name}_low", f"{name}_high"]
@@ -189,7 +189,7 @@ def _mean(rows: pd.DataFrame) -> tuple[float, float, float]:
 def _sentence(words: pd.DataFrame) -> list[str]:
     """Who finds the marked words of the target, by AUC, of labels by MCC, against chance."""
     sides = words["side"].tolist()
-    # Errors are marked in translations; a sweep may have tags of sources alone.
+    # Errors are marked in translations; a sweep may have tags of sources only.
     side = TARGET if TARGET in sides else next(iter(sides), TARGET)
     words = words[words["side"] == side]
     measure = next((name for name in CHANCE if name in words and words[name].notna().any()), None)

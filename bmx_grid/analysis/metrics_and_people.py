@@ -38,7 +38,7 @@ COLUMN_OF_STATISTIC = {
     ("system", "none", "pairwise_accuracy"): "accuracy",
     ("system", "none", "spa"): "SPA",
 }
-BRIEF_COLUMNS = ("segment r", "PDP", "system r")  # in the terminal, where there is no room for all
+BRIEF_COLUMNS = ("segment r", "PDP", "system r")  # in the terminal, if the table is too wide
 OF_CORRELATIONS = (
     "Human score: the primary one; r: Pearson; PDP: Pearson's r of the differences between outputs for one source "
     "(DiIanni and Deutsch 2025). In brackets: 95 % intervals by a bootstrap of clusters of segments, at system level "
@@ -54,7 +54,7 @@ OF_CORRELATIONS = (
 OF_RANKS = (
     "Lines separate clusters of systems whose ranges by people do not overlap.",
     "A range such as 1-6: the ranks of a system over bootstrap resamples of clusters of segments, without the 2.5 % at "
-    "each end (Koehn 2012; Bojar et al. 2013); a rank alone where nothing can be drawn, as where people scored whole "
+    "each end (Koehn 2012; Bojar et al. 2013); a single rank if nothing can be drawn, as for human scores of whole "
     "systems.",
     "These are ranks of systems; the ranks of metrics come from pairwise tests of their correlations.",
 )
@@ -76,13 +76,13 @@ OF_THRESHOLDS = (
 
 
 def compute(given: Given) -> dict[str, Any]:
-    """How metrics agree with people.
+    """The agreement of metrics with human scores.
 
-    correlations: of each metric alone with the primary human score, a row per data set, language pair and metric.
-    systems: ranks of the systems by each metric and by the primary human score; ceilings: what any metric can reach.
-    placebos: each metric and boost against each placebo; beaten: the difference is above 0 after the correction.
-    unbeaten: a sentence on those that beat none or not all. thresholds: of the metrics alone. None where a sweep has no
-    such table.
+    correlations: of each unboosted metric with the primary human score, a row per data set, language pair and metric.
+    systems: ranks of the systems by each metric and by the primary human score; ceilings: the highest possible
+    correlations. placebos: each metric and boost against each placebo; beaten: the difference is above 0 after the
+    correction. unbeaten: a sentence on those that beat none or not all. thresholds: of the metrics without an
+    explainer. None if a sweep has no such table.
     """
     frames = given.frames
     return {
@@ -99,7 +99,7 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
     """All metrics in brief, and by data set; ceilings; systems in their clusters; placebos; thresholds."""
     correlations = result["correlations"]
     if correlations is not None and len(correlations):
-        title = "correlation of the metrics alone with human judgements"
+        title = "correlation of the unboosted metrics with human scores"
         yield _table("metrics", title.capitalize(), correlations, brief=True)
         for dataset, rows in each_group(correlations, "dataset", sort=True):
             stem = file_stem(f"metrics_{dataset}")
@@ -120,7 +120,7 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
 
 
 def _primary(rows: pd.DataFrame, human: str, *level: str) -> pd.DataFrame:
-    """The rows on the metric alone and the first human score of each language pair and level."""
+    """The rows on the baseline and the first human score of each language pair and level."""
     alone = rows[rows["point"] == BASE]
     # Of several judgements the first is the primary one of its level.
     primary = alone.groupby([*PAIR, *level])[human].transform("first")
@@ -135,9 +135,9 @@ def _correlations(given: Given) -> pd.DataFrame:
     rows = _primary(given.frame("correlations", CorrelationRow), "human", "level")
     statistics = rows[["level", "grouping", "statistic"]].itertuples(index=False, name=None)
     rows = rows.assign(column=[COLUMN_OF_STATISTIC.get(names, "") for names in statistics])
-    # A metric alone is the same with every explainer: its first row counts.
+    # A metric without an explainer is the same with every explainer: its first row counts.
     metrics = widened(rows[rows["column"] != ""], [*OF_METRIC], "column")
-    # Rank 0 stands for none.
+    # Rank 0 represents none.
     ranking = given.frame("ranking", Rank)
     ranking = ranking[ranking["rank"] > 0].drop_duplicates([*OF_METRIC, "level"])
     for name, level in RANKS.items():
@@ -148,7 +148,7 @@ def _correlations(given: Given) -> pd.DataFrame:
     if first is None:
         return metrics
     ranks = [name for name in RANKS if name in metrics]
-    # The sign says which way a metric counts, as TER counts errors, not how well.
+    # The sign is the direction of a metric, as TER counts errors, not its quality.
     order = metrics.assign(strength=-metrics[first].abs())
     order = order.sort_values([*PAIR, *ranks[:1], "strength", "metric"])
     return metrics.loc[order.index].reset_index(drop=True)
@@ -165,7 +165,7 @@ def _table(stem: str, title: str, rows: pd.DataFrame, *, brief: bool) -> Table:
     names: list[str | Column] = [Column("language_pair", "pair"), "metric"]
     if rows["dataset"].nunique() > 1:
         names.insert(0, "dataset")
-    # In brief there are no columns that the second note explains.
+    # In brief, the columns of the second note are missing.
     notes = (OF_CORRELATIONS[0], *OF_CORRELATIONS[2:]) if brief else OF_CORRELATIONS
     columns = [*names, *numbers]
     return Table.of(stem, title, rows, columns, notes, by=PAIR, names=len(names), brief=brief)
@@ -174,7 +174,7 @@ def _table(stem: str, title: str, rows: pd.DataFrame, *, brief: bool) -> Table:
 def _systems(systems: pd.DataFrame) -> pd.DataFrame:
     """The systems of each language pair, each metric once, the best by people first."""
     alone = _primary(systems, "human_name").drop_duplicates([*OF_METRIC, "system"])
-    # Rank 0 is no rank: what people did not score stands last.
+    # Rank 0 is no rank: a system without human score is the last one.
     order = alone.assign(place=alone["human_rank"].replace(0, math.inf)).sort_values(["place", "system"])
     return alone.loc[order.index].reset_index(drop=True)
 
@@ -188,7 +188,7 @@ def _table_of_systems(pair: tuple[str, ...], systems: pd.DataFrame) -> Table:
     rows[metrics] = ranks.loc[first["system"], metrics].fillna(UNDEFINED).to_numpy()
     columns = ("system", Column("human", "human score", ".3f"), Column("people", "rank by people"), *metrics)
     notes = [f"Human score: {systems['human_name'].iloc[0]}.", *OF_RANKS]
-    # Without lines between clusters there is nothing to explain about them.
+    # Without lines between clusters no note on them is needed.
     if rows["cluster"].nunique() < 2:
         notes.remove(OF_RANKS[0])
     title = f"{' '.join(pair)}: ranks of the systems by people and by metrics"
@@ -197,11 +197,11 @@ def _table_of_systems(pair: tuple[str, ...], systems: pd.DataFrame) -> Table:
 
 
 def _ranges(systems: pd.DataFrame, rank: str) -> list[str]:
-    """Ranks with their ranges, as "1-6"; alone where nothing could be drawn."""
+    """Ranks with their ranges, as "1-6"; without a range if nothing could be drawn."""
     ranges = []
     for place, low, high in systems[[rank, f"{rank}_low", f"{rank}_high"]].itertuples(index=False):
         text = f"{low}-{high}" if high else str(place)
-        # Rank 0 stands for none.
+        # Rank 0 represents none.
         ranges.append(text if place else UNDEFINED)
     return ranges
 
@@ -212,7 +212,7 @@ def placebos(given: Given) -> pd.DataFrame:
     rows = tests[tests["family"].str.contains(OF_PLACEBO, regex=False) & (tests["level"] == "segment")]
     known = set(rows["test"])
     test = next((name for name in PREFERRED if name in known), "")
-    # One test and one statistic: other p values must not stand in one column.
+    # One test and one statistic: other p values must not share a column.
     rows = rows[(rows["test"] == test) & (rows["statistic"] == next(iter(rows["statistic"]), ""))]
     beaten = (rows["p_holm"] <= ALPHA) & (rows["difference"] > 0)
     return rows.assign(beaten=beaten).reset_index(drop=True)
@@ -227,7 +227,7 @@ def unbeaten(given: Given) -> list[str]:
     names = []
     boosted_names = [_boosted(row.compared, row.explainer) for row in each_row(tests)]
     for boosted, rows in each_group(tests.assign(boosted=boosted_names), "boosted"):
-        against = rows["against"].map(written).unique()  # each once: language pairs share placebos
+        against = rows["against"].map(written).unique()  # without duplicates: language pairs share placebos
         names.append(f"{boosted} ({named(against.tolist())})")
     return [f"Not shown to beat a placebo: {named(names)}."]
 
@@ -248,7 +248,7 @@ def _table_of_placebos(tests: pd.DataFrame, sentences: Sequence[str]) -> Table:
 
 
 def _thresholds(thresholds: pd.DataFrame) -> pd.DataFrame:
-    """Those of the metrics alone."""
+    """Those of the metrics without an explainer."""
     # Rows of one metric repeat with each explainer that a sweep explains it with.
     once = [*OF_METRIC, "human_name", "probability"]
     return thresholds[thresholds["point"] == BASE].drop_duplicates(once, ignore_index=True)

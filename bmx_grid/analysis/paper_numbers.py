@@ -14,7 +14,7 @@ MOSTLY = 0.5  # of the segments
 
 
 def papers_numbers(given: Given) -> Iterator[str]:
-    """The medians of the best points beside the paper's, and the ridge regression; nothing without a grid."""
+    """The medians of the best points compared with the paper's, and the ridge regression; empty without a grid."""
     if not len(given.table):
         return
     parts = []
@@ -30,7 +30,7 @@ def papers_numbers(given: Given) -> Iterator[str]:
 
 
 def shifted_in_words(given: Given) -> Iterator[str]:
-    """The explainers and metrics of which most segments are shifted."""
+    """The explainers and metrics with most segments shifted."""
     settings = given.settings
     real = settings[~(settings["metric"].isin(CONTROLS) | settings["explainer"].isin(CONTROLS))]
     parts = []

@@ -1,7 +1,7 @@
 """The (p, w) of settings and explainers: the best of each setting, their medians, and those each is evaluated at.
 
 The best point is the first of equal ones, the median is the ordinary one of p and of w separately (paper 4.2), so that
-it need not be a grid point. Where a point was chosen says how numbers at it may be described.
+it need not be a grid point. The origin of a point decides how numbers at it may be described.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from bmx_grid.sweep.tables import SettingsRow
 if TYPE_CHECKING:
     import pandas as pd
 
-# Leiter, Nguyen, Eger 2022, section 4.2 and Figure 5: chosen on all settings of these data sets together.
+# Leiter, Nguyen, Eger 2022, section 4.2 and Figure 5: chosen on all settings of the three data sets together.
 PUBLISHED_POINTS = {name: Point(**point) for name, point in load_option("grid", "paper")["fixed"].items()}
 PAPERS_DATASETS = frozenset(("wmt17", "eval4nlp21", "mlqe_pe"))
 NOWHERE = Point(float("nan"), float("nan"))
 NO_BOOST = Point(p=float("nan"), w=1.0)
 ALPHA = 0.05
-# Points that were not chosen on the segments of this sweep that judge them; the first that is there.
+# Points that were not chosen on the judged segments of this sweep; the first available one counts.
 DECLARED_POINTS = (PUBLISHED, ELSEWHERE)
 POINT_NAMES = {PUBLISHED: "published point", ELSEWHERE: "point chosen on other language pairs"}
 # Of several tests of one gain the one whose p value is shown: permutations need no assumption about the scores.
@@ -48,12 +48,12 @@ def best_points(table: GridTable) -> pd.DataFrame:
     """Every setting of a table with its best point, a row each; the words are defined in measures.correlation.
 
     Of equal points the first, as in the paper (`first_within_rounding`), w = 1 allowed: a setting that nothing improves
-    gets the lowest p of the grid and the w of the first tied point there.
-    baseline: correlation of the metric alone; best, best_w, best_p, gain: correlation of the best point, where it is
-    (NaN without one), gain above the baseline. ties_baseline: no point with w other than 1 beats the baseline; False
-    if that is undefined. plateau: points of `plateau_within_no_change`.
+    gets the lowest p of the grid and the w of its first tied point.
+    baseline: correlation of the baseline; best, best_w, best_p, gain: correlation of the best point, its place (NaN
+    without one), gain above the baseline. ties_baseline: no point with w other than 1 beats the baseline; False if that
+    is undefined. plateau: points of `plateau_within_no_change`.
     """
-    # Of points with w other than 1: the first best point below may be the metric alone.
+    # Of points with w other than 1: the first best point below may be the baseline.
     highest, plateau = plateau_within_no_change(table.correlation, table.w)
     highest_gain = np.where(np.isfinite(highest), highest - table.baseline, np.nan)
     # The place in the flat grid, whose rows are powers; -1 if all is undefined.
@@ -78,9 +78,9 @@ def best_of_all(given: Given) -> pd.DataFrame:
 
 
 def medians(best: pd.DataFrame, *, strict: bool = False) -> pd.DataFrame:
-    """By explainer w and p, the medians of its n best points; the metric alone without one. Controls take no part.
+    """The medians of the n best points of each explainer: w and p; the baseline without one. Controls are left out.
 
-    strict: of those points only that are better than the metric alone.
+    strict: only of points that are better than the baseline.
     """
     real = best[~best["control"]]
     known = real[np.isfinite(real["best_w"])]
@@ -99,10 +99,10 @@ def _rounded(median: float) -> float:
 
 
 def chosen_points(given: Given) -> pd.DataFrame:
-    """By explainer the point its settings are evaluated at: of the options, else the medians of the selected table.
+    """The point of each explainer's settings: of the options, else the medians of the selected table.
 
-    w, p: asked for, NaN without a point; used_w, used_p: the grid point (`measures.grid.nearest_point`), p NaN for the
-    metric alone, both NaN outside the grid; origin: where the point comes from and how numbers at it may be described.
+    w, p: requested, NaN without a point; used_w, used_p: the grid point (`measures.grid.nearest_point`), p NaN for the
+    baseline, both NaN outside the grid; origin: the source of the point, and the wording that numbers at it allow.
     Controls have none.
     """
     import pandas as pd
@@ -110,11 +110,11 @@ def chosen_points(given: Given) -> pd.DataFrame:
     real = given.real
     other = given.select_from
     datasets = real.factor_levels("dataset")
-    # Where a point was chosen decides what its numbers may be called.
+    # The origin of a point decides the wording of its numbers.
     if other is None:
         known = medians(given.ask(best_of_all))
         source = "median of the best points of this table"
-        judged = "in-sample (chosen where it is judged)"
+        judged = "in-sample"
     else:
         known = medians(best_points(other))
         source = f"median of the best points of {other.origin}"
@@ -189,12 +189,12 @@ def published_points(given: Given) -> pd.DataFrame:
 
 
 def declared_points(given: Given) -> pd.DataFrame:
-    """Every setting at each of its declared points: points.parquet, with what was tested of its gain there.
+    """Every setting at its declared points: points.parquet, with the tests of the gains.
 
-    Of several judgements the first counts, which is the primary one. A test of another statistic than the grid's speaks
-    of another gain, whose interval must not stand beside this one: its rows are left out.
-    test, family, low, high, p_value, p_holm, n, clusters: see `_tests_of_gains`; None and NaN without a test.
-    survives: a gain above 0 after the correction.
+    Of several judgements the first counts, which is the primary one. A test of another statistic than the grid's is
+    about another gain, whose interval does not belong to this one: its rows are left out.
+    test, family, low, high, p_value, p_holm, n, clusters: see `_tests_of_gains`; None and NaN without a test. survives:
+    a gain above 0 after the correction.
     """
     points = given.frame("points", PointRow)
     points = points[points["point"].isin(DECLARED_POINTS)].drop_duplicates(POINT)
@@ -209,10 +209,10 @@ def declared_points(given: Given) -> pd.DataFrame:
 
 
 def _tests_of_gains(given: Given, points: pd.DataFrame) -> pd.DataFrame:
-    """The tests of these gains over the metric alone, all by one test: the key POINT, and OF_TESTS.
+    """The tests of gains over the baseline at points, all by one test: the key POINT, and OF_TESTS.
 
     low, high: the 95 % interval of the gain, by a bootstrap of clusters of segments; p_value, p_holm: of the test
-    `test`, alone and corrected within `family`; n, clusters: segments and clusters behind it.
+    `test`, uncorrected and corrected within `family`; n, clusters: segments and clusters behind it.
     """
     tests = given.frame("tests", TestRow)
     over_metric = (tests["against"] == tests["metric"]) & (tests["level"] == "segment") & (tests["grouping"] == "none")
@@ -223,12 +223,12 @@ def _tests_of_gains(given: Given, points: pd.DataFrame) -> pd.DataFrame:
         # Without a table of settings it is that of the grid.
         tests["correlation"] = tests["correlation"].fillna(tests["statistic"])
     tests = tests[tests["statistic"] == tests["correlation"]]
-    # One test for all settings: p values of different tests must not stand in one column.
+    # One test for all settings: p values of different tests must not share a column.
     known = set(tests["test"])
     test = next((name for name in PREFERRED if name in known), None)
     tests = tests[tests["test"] == test].drop_duplicates(POINT)
     tests = tests.rename(columns={"p": "p_value"})
-    # Counts stay whole numbers beside rows without a test.
+    # Counts stay whole numbers if other rows lack a test.
     return tests[[*POINT, *OF_TESTS]].astype({"n": object, "clusters": object})
 
 
@@ -247,9 +247,9 @@ def declared(given: Given) -> pd.DataFrame:
 
 
 def in_sample_on(given: Given, explainer: str, datasets: Sequence[str]) -> list[str]:
-    """On which of some data sets the published point of an explainer was chosen: those of its paper.
+    """The data sets among `datasets` on which the published point of an explainer was chosen.
 
-    None where the sweep's point is another one than the paper's.
+    None if the sweep's point is another one than the paper's.
     """
     papers = PUBLISHED_POINTS.get(explainer)
     if papers is None:
@@ -264,7 +264,7 @@ def in_sample_on(given: Given, explainer: str, datasets: Sequence[str]) -> list[
 
 
 def in_sample_in_words(given: Given) -> str:
-    """Which gains at published points are in-sample, in a sentence; "" where none is."""
+    """Which gains at published points are in-sample, in a sentence; "" if none is."""
     rows = published_points(given)
     datasets = sorted(set(rows["dataset"]))
     explainers = sorted(set(rows["explainer"]))
@@ -277,7 +277,7 @@ def in_sample_in_words(given: Given) -> str:
 
 
 def points_in_words(points: pd.DataFrame) -> str:
-    """The chosen points of explainers, asked for and used, and where they come from: one sentence per origin."""
+    """Describe the chosen points, requested and used, in one sentence per origin."""
     by_origin: dict[str, list[str]] = {}
     for point in each_row(points):
         shown = point_in_words(point.w, point.p)
@@ -307,7 +307,7 @@ def gains_at(table: GridTable, point: Point) -> Floats:
     if place is None:
         return np.full(len(table), np.nan)
     row, column = place
-    # The metric alone gains nothing by definition; rows with w = 1 may differ over p by rounding.
+    # The baseline gains nothing by definition; rows with w = 1 may differ over p by rounding.
     if table.w[column] == 1:
         return np.where(np.isnan(table.baseline), np.nan, 0.0)
     return np.asarray(table.gains[:, row, column], dtype=np.float64)
@@ -319,20 +319,20 @@ def correlations_at(table: GridTable, point: Point) -> Floats:
     if place is None:
         return np.full(len(table), np.nan)
     row, column = place
-    # The metric alone may be undefined at some p only.
+    # The baseline may be undefined at some p only.
     if table.w[column] == 1:
         return table.baseline
     return np.asarray(table.correlation[:, row, column], dtype=np.float64)
 
 
 def check_selection(table: GridTable, other: GridTable) -> None:
-    """Refuse to judge points where they were chosen. Raises ConfigError naming the settings that both tables have."""
+    """Raise ConfigError that names the settings of both tables: points are judged on other settings only."""
     shared = sorted(set(table.real.settings) & set(other.settings))
     if shared:
         labels = named([setting.label for setting in shared], separator="; ")
         raise ConfigError(
             f"{table.origin}: select.from={other.origin} shares {counted(len(shared), 'setting')} with it: {labels}. "
-            "Points would be judged where they were chosen: leave select.from out, or name a table without these."
+            "Points would be judged in-sample: leave select.from out, or name a table without these settings."
         )
 
 
@@ -347,11 +347,11 @@ def _elsewhere(table: GridTable, other: GridTable) -> str:
 
 
 def _given(explainer: str, point: Point, used: Point, datasets: Sequence[str]) -> str:
-    """How a point may be described that was given: the paper's own is in-sample on the paper's data sets."""
+    """Describe a point that the user set: the paper's own is in-sample on the paper's data sets."""
     is_there = used in (point, NO_BOOST, NOWHERE)  # else its nearest neighbour is used
     if PUBLISHED_POINTS.get(explainer) != point:
         origin = "given" if is_there else "nearest to the given one"
-        return f"{origin} (what it was chosen on is not known here)"
+        return f"{origin} (chosen on unknown data)"
     papers = [name for name in datasets if name in PAPERS_DATASETS]
     source = f"in-sample on {named(papers)}" if papers else "chosen on other data"
     origin = "published" if is_there else "nearest to the published one"
@@ -359,7 +359,7 @@ def _given(explainer: str, point: Point, used: Point, datasets: Sequence[str]) -
 
 
 def evaluated_at(given: Given) -> str:
-    """What the points are called at which the settings are evaluated."""
+    """The name of the points at which the settings are evaluated."""
     return "published point" if given.fixed else "median point"
 
 

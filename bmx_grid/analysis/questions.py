@@ -1,4 +1,4 @@
-"""The questions of an analysis, in the order they are shown, and their answers; add your own question by one line here.
+"""The questions of an analysis, in the order they are shown, and their answers. Add a built-in question by one line.
 
 A guest's evaluation brings the questions that its own tables answer (`Evaluation.QUESTIONS`): they are loaded if the
 sweep names the evaluation. One from outside this package is
@@ -47,7 +47,7 @@ FIRST: Questions = (answers, marked_words, headline, metrics_and_people, slices)
 OF_GRIDS: Questions = (points, gains, factors)
 
 
-# What analysis.json says for guests that the sweep does not name: programs that read it find every key.
+# The values of analysis.json for guests that the sweep does not name: programs that read it find every key.
 WITHOUT_GUESTS: dict[str, Any] = {
     "spans": None,
     "spans_in_words": [],
@@ -62,7 +62,7 @@ WITHOUT_GUESTS: dict[str, Any] = {
 
 @dataclass(frozen=True, eq=False)
 class Analysis(Given):
-    """A results table, how it is read, and the questions asked of it; answers are computed when they are first used.
+    """A results table with options and questions; answers are computed at their first use.
 
     The answer to any question is `analysis.ask(MODULE.compute)`.
     """
@@ -74,8 +74,8 @@ class Analysis(Given):
         return self.tables_of(self.questions)
 
     def tables_of(self, questions: Questions) -> list[Table]:
-        """The tables of these questions, as `tables` has them."""
-        # Without a grid there is nothing to sign.
+        """The tables of `questions`, in the form of `tables`."""
+        # The signature is of a grid.
         last = [self.ask(signature)] if len(self.table) else []
         signed = []
         for question in questions:
@@ -100,10 +100,10 @@ def analyse_table(
     questions: Sequence[Any] | None = None,
     **reading: Any,
 ) -> Analysis:
-    """The analysis of a table by these questions (see load_questions).
+    """Analyse a table by questions (see load_questions).
 
-    frames: the other tables of the sweep, by name (see `Given`); None for a results table alone. questions: None for
-    those of every sweep. reading: `select_from`, `fixed` and `seed` of `Given`.
+    frames: the other tables of the sweep, by name (see `Given`); None for a results table without its sweep.
+    questions: None for those of every sweep. reading: `select_from`, `fixed` and `seed` of `Given`.
     Raises ConfigError when points shall be selected from a table that shares settings with the analysed one.
     """
     asked = load_questions(()) if questions is None else tuple(questions)
@@ -115,7 +115,7 @@ def analyse_table(
 
 
 def answerable(analysis: Analysis) -> tuple[Analysis, list[str]]:
-    """The analysis without the questions of other packages that fail on its tables, and a sentence on each of these."""
+    """Drop the questions of other packages that fail on the analysis's tables; also returns a sentence on each."""
     failed: Questions = ()
     reasons = []
     for question in analysis.further_questions:
@@ -132,9 +132,9 @@ def answerable(analysis: Analysis) -> tuple[Analysis, list[str]]:
 
 
 def load_questions(modules: Iterable[str]) -> Questions:
-    """The questions of every sweep and those of the named modules, each once; guests' stand before those of the grid.
+    """The questions of every sweep and of the named modules, without duplicates; guests' precede those of the grid.
 
-    Raises ConfigError for a module that is not allowed, not there, or is no question.
+    Raises ConfigError for a module that is not allowed or not found, or is no question.
     """
     questions = {question.__name__: question for question in (*FIRST, *OF_GRIDS)}
     named = [name for name in dict.fromkeys(modules) if name not in questions]
@@ -164,7 +164,7 @@ def _imported(name: str) -> Any:
     try:
         module = importlib.import_module(name)
     except ModuleNotFoundError as error:
-        raise ConfigError(f"questions: there is no module '{error.name}' for '{name}'.") from error
+        raise ConfigError(f"questions: module '{error.name}' not found for '{name}'.") from error
     except (Exception, SystemExit) as error:  # a module of another package may raise anything
         raise ConfigError(f"questions: importing '{name}' fails: {component_error(error)}") from error
     lacking = [part for part in ("compute", "tables") if not callable(getattr(module, part, None))]
@@ -178,7 +178,7 @@ def signature(given: Given) -> str:
     """table:FILE|sha256:…|settings:430|p:-30:29.9:600|w:0,…,1|side:both|points:lime(w0.4,p-1.4),…
 
     sha256: of the names and correlations as they were read, so that two files of the same name differ.
-    points: the grid points that fixed numbers are read at; w1 alone is the metric alone.
+    points: the grid points that fixed numbers are read at; w1 without p is the baseline.
     """
     table = given.table
     used = []
@@ -220,7 +220,7 @@ def _digest(table: GridTable) -> str:
 
 
 Plain = dict[str, Any]
-# What a tracking server gets of each summary, to compare sweeps by; all of the rest is in analysis.json.
+# The numbers of each summary that a tracking server compares sweeps by; analysis.json has all.
 TRACKED = ("mean_gain", "mean_low", "mean_high", "max_gain")
 
 
@@ -248,7 +248,7 @@ def plain(analysis: Analysis) -> Plain:
     owner: dict[str, str] = {}
     for question in analysis.questions:
         if question is OF_GRIDS[0]:
-            # Where the keys of guests stand.
+            # The place of guests' keys.
             values = {**values, **WITHOUT_GUESTS, **values}
         for key, value in as_plain(analysis.ask(question.compute)).items():
             # Two questions may give the same number; one must not overwrite another.
@@ -282,7 +282,7 @@ def numbers(analysis: Analysis) -> dict[str, float]:
         scope = f"{row.dataset} {row.language_pair}"
         if with_human:
             scope += f" {row.human}"
-        # With slashes, as `_flat` names what is nested.
+        # With slashes, as `_flat` names nested keys.
         values[f"verdicts/{scope}/{row.metric}/{row.explainer}/{row.boost}"] = {
             "gain": row.gain,
             "low": row.gain_low,
@@ -295,7 +295,7 @@ def numbers(analysis: Analysis) -> dict[str, float]:
 def _of_summaries(analysis: Analysis) -> Plain:
     """The TRACKED numbers of the gains at one point per explainer, of all settings and by explainer."""
     numbers_by_name = as_plain(analysis.ask(overview)[list(TRACKED)])
-    # Those of all settings stand above the explainers, under no name of their own.
+    # Those of all settings are above the explainers, without a name of their own.
     return {**numbers_by_name.pop(ALL, {}), **numbers_by_name}
 
 
@@ -316,7 +316,7 @@ def as_plain(value: Any) -> Any:
     """A result, or anything in it, as dicts, lists, numbers, texts and None.
 
     A frame becomes a list of its rows; with names in its index, dicts of rows by these. A dataclass becomes its fields,
-    arrays become lists; what is not finite becomes None. Raises TypeError for what JSON cannot hold.
+    arrays become lists; NaN and infinities become None. Raises TypeError for other types than JSON has.
     """
     # Once through JSON: it visits everything that is nested, and reads NaN and infinities as constants.
     text = json.dumps(value, default=_plain)
@@ -336,7 +336,7 @@ def _plain(value: Any) -> Any:
 
 
 def _rows(frame: Any) -> Any:
-    """The rows of a frame, by the names of its index where it has names."""
+    """The rows of a frame, by the names of its index if it has names."""
     if frame.index.nlevels > 1:
         return {name: _rows(part.droplevel(0)) for name, part in frame.groupby(level=0, sort=False)}
     is_numbered = frame.index.dtype.kind in "iu"

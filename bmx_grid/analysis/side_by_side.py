@@ -1,4 +1,4 @@
-"""Sweeps beside each other: of each setting the gains of both, and whether they differ.
+"""Compare sweeps: the gains of both in each setting, and whether they differ.
 
 Read from the scores.parquet of each sweep: two runs of one setting are compared on the segments that both have, drawn
 together in clusters, so that the interval is of the difference and not of two gains.
@@ -52,7 +52,7 @@ def table_of(frame: pd.DataFrame) -> Table:
     """The rows of `side_by_side` as a table that can be written in any format."""
     kind = correlation_in_words(frame["correlation"].iloc[0])
     columns = [Column(name, name, FORMS.get(name, "")) for name in map(str, frame)]
-    title = f"Sweeps beside each other: differences of {kind}"
+    title = f"Comparison of sweeps: differences of {kind}"
     runs = frame[["run_a", "run_b"]].drop_duplicates()
     if len(runs) == 1:
         title += f", a: {runs['run_a'].iloc[0]}, b: {runs['run_b'].iloc[0]}"
@@ -64,13 +64,13 @@ def table_of(frame: pd.DataFrame) -> Table:
 def side_by_side(
     folders: Sequence[Path], *, correlation: Kind | None = None, resamples: int = 1000, seed: int = 0
 ) -> pd.DataFrame:
-    """Two or more finished sweeps compared, each pair of them: a row per setting and declared point that both have.
+    """Compare every two of several finished sweeps: a row per setting and declared point that both have.
 
-    folders: output folders; runs are named by them, shortened to what tells them apart. correlation: None for that of
-    the sweeps, Pearson's r where they have none.
-    Raises ConfigError for fewer than two folders or one given twice, and for sweeps of different correlations where
-    none is named; DataMissingError for a folder without scores.parquet, DataError where a segment has different human
-    scores, or no setting is in two runs.
+    folders: output folders; runs have their names, shortened to the parts that differ. correlation: None for that of
+    the sweeps, Pearson's r if they have none.
+    Raises ConfigError for fewer than two folders or a repeated one, and for sweeps of different correlations if none is
+    named; DataMissingError for a folder without scores.parquet, DataError if a segment has different human scores, or
+    no setting is in two runs.
     """
     import pandas as pd
 
@@ -80,10 +80,10 @@ def side_by_side(
         raise ConfigError("give two or more sweeps to compare: analyse FOLDER FOLDER.")
     for folder in folders:
         if not is_folder(folder):
-            raise DataMissingError(f"there is no folder {shown(str(folder))}; give the output folder of a sweep.")
+            raise DataMissingError(f"folder {shown(str(folder))} not found; give the output folder of a sweep.")
     resolved = [folder.resolve() for folder in folders]
     if len(set(resolved)) < len(resolved):
-        raise ConfigError("results: the same folder is given twice; give two sweeps, or one alone.")
+        raise ConfigError("results: a folder is repeated; give two different sweeps, or one.")
     names = telling_apart(resolved)
     kind = correlation or _shared_correlation(dict(zip(names, folders, strict=True)))
     runs = {name: _scores(folder) for name, folder in zip(names, folders, strict=True)}
@@ -106,7 +106,7 @@ def side_by_side(
 class ScoredSegments:
     """N segments of a setting, by id and system, with their clusters.
 
-    human: float64[N] scores of people; points: float64[N] scores by column, those of the metric alone first.
+    human: float64[N] scores of people; points: float64[N] scores by column, those of the baseline first.
     """
 
     segments: Sequence[tuple[str, ...]]
@@ -130,9 +130,9 @@ class ScoredSegments:
 class ComparedPoint:
     """A setting at a point of two runs, a and b, on the n_segments that both rated and scored.
 
-    r: correlations, of the kind `correlation`; gain: over the metric alone of the same run; difference: of the gains,
-    of the metric alone of the correlations, with its 95 % interval by a bootstrap of clusters. n_only: segments that
-    one run has alone.
+    r: correlations, of the kind `correlation`; gain: over the baseline of the same run; difference: of the gains, of
+    the baseline of the correlations, with its 95 % interval by a bootstrap of clusters. n_only: segments of one run
+    only.
     """
 
     dataset: str
@@ -157,7 +157,7 @@ class ComparedPoint:
 
 
 def _shared_correlation(folders: Mapping[str, Path]) -> Kind:
-    """The correlation of all sweeps, whose folders are given by name; Pearson's r where no sweep has one.
+    """The correlation of all sweeps (folders by name); Pearson's r if no sweep has one.
 
     Raises ConfigError for different ones.
     """
@@ -165,7 +165,7 @@ def _shared_correlation(folders: Mapping[str, Path]) -> Kind:
     for name, folder in folders.items():
         tables = Tables(table_files(folder))
         for kind in tables.checked("settings", SettingsRow)["correlation"].unique():
-            # Metrics alone may have none.
+            # Metrics without an explainer may have none.
             if kind:
                 run_of_kind.setdefault(kind, name)
     if len(run_of_kind) > 1:
@@ -182,7 +182,7 @@ def _scores(folder: Path) -> dict[Any, ScoredSegments]:
     """The scores of every segment of each setting."""
     path = table_path(folder, "scores")
     if not path.is_file():
-        raise DataMissingError(f"there is no {path}; give the output folder of a finished sweep.")
+        raise DataMissingError(f"{path} not found; give the output folder of a finished sweep.")
     scores = read_arrow(path)
     texts = (*FACTORS, *SEGMENT, CLUSTER)
     points = [BASE, *(name for name in scores.column_names if name.startswith(PREFIX))]
@@ -211,7 +211,7 @@ def _compared(
     resamples: int,
     seed: int,
 ) -> Iterator[ComparedPoint]:
-    """The metric alone, and each point that both runs have, on the segments of both; nothing without any."""
+    """The baseline, and each point that both runs have, on the segments of both; nothing without any."""
     run_a, run_b = runs
     shared = sorted(set(run_a.segments) & set(run_b.segments))
     if not shared:
@@ -261,7 +261,7 @@ def _compared(
 
 
 def _check_judgements(setting: SettingNames, names: tuple[str, str], a: ScoredSegments, b: ScoredSegments) -> None:
-    """Raise DataError where people's scores of the same segments differ between two runs of these names."""
+    """Raise DataError if the human scores of a segment differ between two runs."""
     judged = ~np.isnan(a.human) & ~np.isnan(b.human)
     contradicting = np.flatnonzero(judged & (a.human != b.human))
     if len(contradicting):
@@ -279,7 +279,7 @@ def _difference(
 ) -> tuple[Floats, float, float, int]:
     """float64[K] correlations of the columns, the interval of the difference, and the number of clusters.
 
-    values: float64[n, K], the metric alone in a and in b; with K = 4 then a point in a and in b, whose gains differ.
+    values: float64[n, K], the baseline in a and in b; with K = 4 then a point in a and in b, whose gains differ.
     """
     n_columns = values.shape[1]
     n_clusters = number_of(cluster)

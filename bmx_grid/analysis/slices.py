@@ -1,4 +1,4 @@
-"""Where do metrics and boosts do well: correlations and gains by a column (`evaluation.levels.by`)."""
+"""Compare slices of a data set: correlations and gains by a column (`evaluation.levels.by`)."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ GAIN = (
 )
 SEGMENTS = Column("n_segments", "segments")
 NOTES = (
-    "Pearson's r with human scores on the segments of a slice; the gain is that of the boosted scores above the metric "
-    "alone there. In brackets: 95 % intervals by a bootstrap of clusters.",
+    "Pearson's r with human scores on the segments of a slice; the gain is that of the boosted scores over the "
+    "baseline on the same segments. In brackets: 95 % intervals by a bootstrap of clusters.",
     "p (Holm): of a permutation of clusters, corrected for all gains of slices of the sweep together. Points that were "
     "published or chosen on these segments are in-sample.",
 )
 
 
 def compute(given: Given) -> dict[str, Any]:
-    """slices: the metric alone once, and every point of each setting, on each slice; empty without slices."""
+    """slices: the baseline once, and every point of each setting, on each slice; empty without slices."""
     rows = given.frame("slices", SliceRow)
     is_base = rows["verdict"] == "baseline"
     repeated = is_base & rows.assign(base=is_base).duplicated([*OF_METRIC, "by", "slice", "base"])
@@ -45,7 +45,7 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
     for column, rows in each_group(slices, "by"):
         columns: tuple[Any, ...] = (*OF_METRIC, "slice", R, SEGMENTS)
         names = 4
-        # Of metrics alone there are no gains.
+        # Metrics without an explainer have no gains.
         if rows["gain"].notna().any():
             columns = (*FACTORS, "slice", "point", R, *GAIN, SEGMENTS)
             names = 6

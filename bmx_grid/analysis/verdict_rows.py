@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 BOOST = ("metric", "explainer", "boost")
 PAPERS_BOOST = "power_mean_grid"
 DECLARED = "declared"
-FURTHER = (PUBLISHED, OTHER_DATASETS, NOT_JUDGED)  # questions beside that of declared points
-PRECISE = 0.02  # a gain that should be seen if it is there
+FURTHER = (PUBLISHED, OTHER_DATASETS, NOT_JUDGED)  # further questions than that of declared points
+PRECISE = 0.02  # a gain that the data should detect
 POWER = 0.8
 MOST_NAMED = 5  # metrics
 MOST_STEPS = 3
@@ -48,15 +48,15 @@ Row = Any  # a row of `shown_verdicts`, with the columns as attributes
 def shown_verdicts(given: Given) -> pd.DataFrame:
     """The verdicts on metrics and explainers that are no controls, on the widest scope of each boost.
 
-    By question, what could not be judged at the end; what helps first, then by the other verdicts, by the gain.
-    The columns of verdicts.parquet, and: question: "declared", or of published points, other data sets, or what could
-    not be judged. place: of the boost among those of the sweep, in which the paper's comes first, then the others as
-    they were declared. rank: of the verdict, what helps first. best_looks_better: the gain of the best point minus that
-    on other segments; chosen_on: on what segments. repeat_deviation: the largest of a judge that scored repeatedly;
-    there if one did, NaN of another metric.
+    Sorted by question, with boosts that could not be judged last; then by verdict, "helps" first; then by gain.
+    The columns of verdicts.parquet, and: question: "declared", or of published points, other data sets, or of boosts
+    that could not be judged. place: of the boost among those of the sweep: the paper's first, then the others as they
+    were declared. rank: of the verdict, "helps" first. best_looks_better: the gain of the best point minus that on
+    other segments; chosen_on: on what segments. repeat_deviation: the largest of a judge that scored repeatedly;
+    present if one did, NaN of another metric.
     """
     verdicts = given.frame("verdicts", Verdict)
-    # Verdicts on controls say whether the method can be trusted, not what to use.
+    # Verdicts on controls test the method; they recommend nothing.
     verdicts = verdicts[~(verdicts["metric"].isin(CONTROLS) | verdicts["explainer"].isin(CONTROLS))]
     # The paper's boost first, the others as they were declared.
     boosts = list(dict.fromkeys([PAPERS_BOOST, *verdicts["boost"]]))
@@ -71,7 +71,7 @@ def shown_verdicts(given: Given) -> pd.DataFrame:
     # As soon as one judge repeated, the other metrics are unknown, not steady.
     if len(deviations):
         verdicts["repeat_deviation"] = verdicts["metric"].map(deviations)
-    # A mean over all language pairs, if there is one, already holds what each of them says.
+    # A mean over all language pairs already covers the single pairs.
     width = (verdicts["dataset"] == ALL).astype(np.int64) + (verdicts["language_pair"] == ALL)
     widest = width.groupby([verdicts[name] for name in ("question", *BOOST)]).transform("max")
     verdicts = verdicts[(verdicts["question"] == NOT_JUDGED) | (width == widest)]
@@ -82,7 +82,7 @@ def shown_verdicts(given: Given) -> pd.DataFrame:
 
 
 def _chosen_on(given: Given, verdict: Row) -> str:
-    """On what segments a boost was chosen; a published point also on those that judge it, in its paper."""
+    """The segments that chose a boost; for a published point also those that judge it, if its paper used them."""
     words: str = DISTANCE.get(verdict.point, verdict.point.replace("_", " "))
     if verdict.point == PUBLISHED:
         datasets = [verdict.dataset]
@@ -105,7 +105,7 @@ def of_settings(given: Given) -> pd.DataFrame:
     """The verdicts on single settings, also on controls, of the boost that was declared first, at declared points."""
     verdicts = given.frame("verdicts", Verdict)
     verdicts = verdicts[(verdicts["language_pair"] != ALL) & ~verdicts["point"].isin(FURTHER)]
-    # The sort is stable: the others stand in the order in which they were declared.
+    # The sort is stable: the others keep the order of their declaration.
     order = (verdicts["boost"] != PAPERS_BOOST).sort_values(kind="stable")
     return verdicts.loc[order.index].drop_duplicates([*FACTORS])
 
@@ -116,12 +116,12 @@ def has_several_golds(verdicts: pd.DataFrame) -> bool:
 
 
 def places_of(verdicts: pd.DataFrame, among: pd.DataFrame) -> list[str]:
-    """The language pair of each verdict, with its data set where there are several among all of `among`."""
+    """The language pair of each verdict, with its data set if there are several among all of `among`."""
     has_several = among["dataset"].nunique() > 1
     places = []
     for row in each_row(verdicts):
         parts = []
-        # "all" alone would not say whether it is of one data set.
+        # "all" needs the name of its data set.
         if has_several or row.language_pair == ALL:
             parts.append(written(row.dataset))
         if row.language_pair not in (ALL, NO_PAIR):
@@ -148,14 +148,14 @@ def _step(rows: pd.DataFrame) -> str:
     """The next step with one metric."""
     first = first_row(rows)
     averages = rows[_average_is_better(rows)]
-    # Only where an average is better wherever there is one.
+    # Only if an average is better wherever there is one.
     if len(averages) and len(averages) == np.isfinite(rows["combined_gain"]).sum():
         # The least of what averages gain: advice must not promise more than every place bears out.
         least = first_row(averages.nsmallest(1, "combined_gain"))
         combined = (least.combined_gain, least.combined_gain_low, least.combined_gain_high)
         return f"use an average of the metrics instead, {with_interval(*combined, '+.3f')}"
     rows_of_first = rows[(rows["explainer"] == first.explainer) & (rows["boost"] == first.boost)]
-    # It helps where every human score says so.
+    # It helps if every human score agrees.
     helps = (rows_of_first["verdict"] == HELPS).groupby(places_of(rows_of_first, rows), sort=False).all()
     if helps.any():
         recipe = f"use the recipe of {first.boost} with {written(first.explainer)}"
@@ -176,14 +176,14 @@ def _step(rows: pd.DataFrame) -> str:
 
 def _average_is_better(rows: pd.DataFrame) -> pd.Series[bool]:
     """Whether averaging metrics gains more than the boost, with a partial correlation."""
-    # A gain of the boost counts only where the whole rule found it.
+    # A gain of the boost counts only if the whole rule found it.
     gain = rows["gain"].where(rows["verdict"] == HELPS, 0.0)
     is_known = (rows["combined_gain_low"] > 0) & (rows["combined_partial_r_low"] > 0)
     return is_known & (rows["combined_gain"] > gain)
 
 
 def _more_data(rows: pd.DataFrame) -> str:
-    """How much more to rate so that a gain of PRECISE is significant; no more where that is there already."""
+    """How many more ratings make a gain of PRECISE significant; no more if it already is."""
     known = rows[np.isfinite(rows["gain_low"])]
     if known.empty:
         return RATE_MORE

@@ -1,4 +1,4 @@
-"""The verdicts as one table to read: a row for each boost, what helps first, with what a reader asks of it.
+"""The verdicts as one table to read: a row for each boost, "helps" first, with the columns for a reader.
 
 The terminal, the page and notebooks show this table, each in its own form.
 """
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 def verdict_table(given: Given) -> pd.DataFrame:
-    """The rows of `shown_verdicts` that are judged, with these columns beside theirs.
+    """The rows of `shown_verdicts` that are judged, with further columns.
 
-    data: the language pair, or how many of them. boosted: the correlation of the boosted scores, baseline + gain. at:
-    the (p, w) of the paper's boost, over several language pairs from the lowest to the highest; "" of others.
+    data: the language pair, or their number. boosted: the correlation of the boosted scores, baseline + gain. at: the
+    (p, w) of the paper's boost, over several language pairs from the lowest to the highest; "" of other boosts.
     not_boosted: whether w = 1, no boost, was chosen wherever it is judged. doubted: whether the interval of the gain
-    leaves 0 out, but not after Holm's correction.
+    excludes 0, but not after Holm's correction.
     """
     verdicts = given.ask(shown_verdicts)
     judged = verdicts[verdicts["question"] != NOT_JUDGED]
@@ -46,7 +46,7 @@ def verdict_table(given: Given) -> pd.DataFrame:
 
 
 def _data(judged: pd.DataFrame) -> list[str]:
-    """What each verdict is about: a language pair, or how many, with the data set where there are several."""
+    """The data of each verdict: a language pair, or their number, with the data set if there are several."""
     places = places_of(judged, judged)
     several = judged["dataset"].nunique() > 1
     data = []
@@ -71,7 +71,7 @@ def _points_of(row: Row, points: pd.DataFrame) -> pd.DataFrame:
 
 
 def _range_of_points(points: pd.DataFrame) -> str:
-    """The p and w of boosts: "p -0.3, w 0.6", of several "p -1.9 to 0.1, w 0.2"; "" where none boosts."""
+    """The p and w of boosts: "p -0.3, w 0.6", of several "p -1.9 to 0.1, w 0.2"; "" if none boosts."""
     boosting = points[points["w"] < 1]
     if boosting.empty:
         return ""

@@ -1,4 +1,4 @@
-"""For notebooks and other programs: sweeps, tables and arrays in, pandas DataFrames and arrays out.
+"""The Python interface: sweeps, tables and arrays in, pandas DataFrames and arrays out.
 
-What it computes is what the command line computes, by the same code, with the same cache.
+It shares code and cache with the command line, and returns the same numbers.
 """

@@ -208,7 +208,6 @@ class Boosted:
         return f"Boosted({n_segments} {point}, {rated})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the summary."""
         return f"<pre>{html.escape(self.summary())}</pre>"
 
     def _judged(self) -> tuple[Floats, Floats]:
@@ -285,7 +284,7 @@ def boost(
     if p is None and human is None:
         raise ConfigError("give p and w for boosted scores, human scores for the grid, or both.")
     clusters = _labels("clusters", clusters, np.arange(count))
-    # Without names all are of one system, whose level nothing can be told from.
+    # Without names all segments belong to one system, whose level cannot be separated.
     systems = _labels("systems", systems, np.zeros(count, np.int64))
     known = _texts(attributions, texts, count)
     boosted = Boosted(base, truth, hypothesis, human_scores, p, w, spec, clusters, systems, known, *draws, kind)
@@ -326,7 +325,7 @@ def _are_explanations(attributions: Any) -> bool:
 
 
 def _texts(attributions: Any, texts: Any, count: int) -> dict[str, list[str]]:
-    """The texts of each side, or role of explanations, as they are given or explained; none if neither is known."""
+    """The texts of each side, or role of explanations; empty if unknown."""
     by_side = {}
     if texts is None:
         if _are_explanations(attributions):
@@ -354,7 +353,7 @@ def _texts(attributions: Any, texts: Any, count: int) -> dict[str, list[str]]:
 
 
 def _sides(attributions: Any, count: int) -> list[Ragged]:
-    """The rows of the ground truth, empty ones where there are none, and those of the hypothesis."""
+    """The rows of the ground truth, empty ones if missing, and those of the hypothesis."""
     if _are_explanations(attributions):
         attributions = _explained_sides(attributions)
     sides = dict(attributions) if isinstance(attributions, Mapping) else {"hypothesis": attributions}
@@ -385,14 +384,14 @@ def _explained_sides(explanations: Sequence[Explanation]) -> dict[str, list[Floa
     for explanation in explanations:
         by_role = explanation.attributions
         truth = [by_role[role] for role in roles]
-        # The empty list, as explanations may be of the hypothesis alone.
+        # An empty list remains: explanations may be of the hypothesis only.
         rows["ground_truth"].append(np.concatenate([[], *truth]))
         rows["hypothesis"].append(by_role["hypothesis"])
     return rows
 
 
 def _vector(values: ArrayLike, argument: str, count: int | None = None) -> Floats:
-    """float64[n], NaN where an array is masked. Raises DataError, also for what would silently become other numbers."""
+    """float64[n], NaN if an array is masked. Raises DataError, also for what would silently become other numbers."""
     try:
         # A masked array stays one.
         array = np.asanyarray(values)

@@ -28,13 +28,13 @@ Grouping = Literal["item", "system", "none"]
 MOST_JUDGED = 16_000
 PARTIAL = (
     "Partial r: the correlation of the metric with the human scores when the other one's score, the numbers of words, "
-    "text statistics where there are texts, and named systems, raters and domains are controlled for."
+    "text statistics if the table has texts, and named systems, raters and domains are controlled for."
 )
 NO_LENGTHS = (
     "Length is not controlled for, as the table has neither texts nor a column of lengths. Name one: --lengths COLUMN. "
-    "Without it no partial r is known, and no metric is said to help."
+    'Without it partial r is unknown, and no verdict is "helps".'
 )
-# What each permutation test exchanges.
+# The unit that each permutation test exchanges.
 SWAPPED = {
     "perm_inputs": "clusters of segments",
     "perm_systems": "whole systems",
@@ -45,13 +45,13 @@ SIDES = {
     "greater": "one-sided, that the metric named first is better",
     "less": "one-sided, that the metric named first is worse",
 }
-# How people agree with a metric, beside correlations.
+# Agreement of human scores with a metric, in addition to correlations.
 AGREEMENT = {
     "pdp": "pdp: Pearson's r of the differences between outputs for one source (DiIanni and Deutsch 2025).",
-    "acc_eq": "acc eq: share of pairs of segments that the metric orders as people do, or ties where they do; what "
-    "counts as a tie of scores is calibrated on these data (Deutsch et al. 2023).",
+    "acc_eq": "acc eq: share of pairs of segments that the metric orders as people do, or ties as they do; the "
+    "threshold for ties of scores is calibrated on these data (Deutsch et al. 2023).",
     "pairwise_accuracy": "Pairwise accuracy: share of pairs of systems that the metric orders as people do.",
-    "spa": "spa: soft pairwise accuracy, which also asks how sure both are of the order (Thompson et al. 2024).",
+    "spa": "spa: soft pairwise accuracy, which also compares how certain both are of the order (Thompson et al. 2024).",
 }
 
 
@@ -158,7 +158,7 @@ class Compared:
         return Table.of("agreement", title, frame, columns, notes, by=["language_pair"], names=n_names)
 
     def _differences(self, stem: str, direction: str, pairs: pd.DataFrame) -> Table:
-        """A row per two metrics: the difference with its interval, with what is known of tests and verdicts.
+        """A row per two metrics: the difference with its interval, tests and verdict.
 
         pairs: columns of `tests` and of `_as_tests`.
         """
@@ -215,12 +215,12 @@ class Compared:
 
     @property
     def _pair(self) -> list[Column]:
-        """The column of the language pair, where there are several."""
+        """The column of the language pair, if there are several."""
         several = self.correlations["language_pair"].nunique() > 1
         return [Column("language_pair", "pair")] if several else []
 
     def _titled(self, title: str) -> str:
-        """A title, with the language pair where there is one."""
+        """A title, with the language pair if there is one."""
         pair, *others = self.correlations["language_pair"].unique()
         if others or pair == NO_PAIR:
             return title
@@ -259,7 +259,7 @@ class Compared:
         return f"Significant after Holm's correction: {count} of {counted(n_tests, 'difference')}."
 
     def _leads(self, best: Sequence[str]) -> str:
-        """Over which metrics the lead of the best one is significant; of several the number of differences."""
+        """The metrics over which the lead of the best one is significant; for several the number of differences."""
         leads = self.tests[self.tests["compared"] == best[0]]
         if self.alternative != "two-sided" or leads.empty or len(best) > 1:
             return self._significant()
@@ -290,13 +290,12 @@ class Compared:
         return f"Compared({metrics}: {self.level} level, grouping {self.grouping}, {self.statistic})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the tables of `summary`."""
         return f"<pre>{html.escape(self.summary())}</pre>"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _OfKind(Compared):
-    """With frames that are not of pandas."""
+    """Convert the frames to another library than pandas."""
 
     in_pandas: Compared
 

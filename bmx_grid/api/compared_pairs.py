@@ -1,4 +1,4 @@
-"""Every two compared metrics: is their difference real, and does the better one lead given score, length and text?"""
+"""Every two compared metrics: is their difference real, and is it more than an effect of score, length and text?"""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ FAMILY_COLUMNS = (
 
 @dataclass(frozen=True)
 class ComparisonOptions:
-    """How metrics are compared: the arguments of `compare` of these names, checked."""
+    """The checked arguments of `compare` on how metrics are compared."""
 
     by: Grouping
     level: Level
@@ -67,7 +67,7 @@ class ComparisonOptions:
 
     @property
     def is_two_sided(self) -> bool:
-        """Whether tests ask no more than whether two metrics differ: one side is that of the metric named first."""
+        """Whether tests are two-sided; one-sided tests are about the metric named first."""
         return self.alternative == "two-sided"
 
     @property
@@ -207,7 +207,7 @@ def verdicts_of_pairs(
     import pandas as pd
 
     rows: list[dict[str, Any]] = []
-    # By the metric that stands in the place of a metric alone, and its segments: the better ones by their row.
+    # By the metric in the place of the baseline, and its segments: the better metrics by their row.
     by_base: dict[tuple[int, bytes], tuple[ScoredColumn, Flags, dict[int, ScoredColumn]]] = {}
     if options.level == "system" or options.by != "none":
         return pd.DataFrame()
@@ -256,7 +256,7 @@ def _scored_by_both(left: ScoredColumn, right: ScoredColumn) -> Flags:
 def _evidence(
     better: Sequence[ScoredColumn], other: ScoredColumn, used: Flags, options: ComparisonOptions
 ) -> list[Verdict]:
-    """What speaks for each better metric on the used segments, the other one in the place of a metric alone."""
+    """The evidence for each better metric on the used segments, with the other one as baseline."""
     segment_codes = other.codes
     read = _judged_rows(used, segment_codes.items)
     roles = other.worded if other.has_texts else ()

@@ -162,7 +162,7 @@ def _checked_options(
     alternative: Alternative,
     confidence: float,
 ) -> ComparisonOptions:
-    """The arguments of `compare` of these names. Raises ConfigError."""
+    """Check arguments of `compare`. Raises ConfigError."""
     convert(by, Grouping, "by")
     convert(level, Level, "level")
     convert(statistic, Coefficient, "statistic")
@@ -273,19 +273,19 @@ def _roles(
         raise ConfigError(f"human: the column {human!r} is one of the metrics; name another one with human.")
     if human is not None:
         if "score" in columns:
-            raise ConfigError("human and the role score both name the human scores; give one of them.")
+            raise ConfigError("human and the role score both name the human scores; leave one out.")
         columns = {**columns, "score": human}
     return roles_of(table, columns, ("score", *needed), taken=[*metrics, *lengths])
 
 
 def _scores(table: TableFile, name: str, decimal: Decimal) -> Floats:
-    """float64 of a metric's column; a warning says how many are missing. Raises DataError."""
+    """float64 of a metric's column. Warns of missing scores; raises DataError."""
     values = number_column(table, name, decimal)
     missing = int(np.isnan(values).sum())
     if missing:
         warnings.warn(
-            f"{table.path}: {missing:,} of {len(values):,} segments have no score in column '{name}'; they are left "
-            "out and counted.",
+            f"{table.path}: {missing:,} of {len(values):,} segments have no score in column '{name}'; these are "
+            "ignored.",
             # Where `compare` is called.
             stacklevel=4,
         )
@@ -293,7 +293,7 @@ def _scores(table: TableFile, name: str, decimal: Decimal) -> Floats:
 
 
 def _check_repeated(table: TableFile, repeated: Mapping[int, int], scores: Mapping[str, Floats]) -> None:
-    """Raise DataError where a metric scores an output differently in the rows of its raters."""
+    """Raise DataError if a metric scores an output differently in the rows of its raters."""
     for name, values in scores.items():
         for row, first in repeated.items():
             if values[row] != values[first] and not np.isnan([values[row], values[first]]).all():
@@ -320,7 +320,7 @@ def _settings(
         items = segments.items(reads) if has_texts else ()
         log_lengths = None if words is None else log_words(words[rows])
         for name in sorted(scores):
-            # It is never called: its scores are here.
+            # It is never called: it holds scores.
             metric = Function(len, name, reads, "")
             base = AttributionSet(scores[name][rows], {})
             setting = ScoredColumn(
@@ -332,7 +332,7 @@ def _settings(
 
 
 def _bundles(labels: Sequence[NDArray[np.object_]]) -> list[list[str]]:
-    """The labels of clusters of each language pair, or of bundles of clusters where there are too many to be drawn."""
+    """The labels of clusters of each language pair, or of bundles of clusters if there are too many to be drawn."""
     cluster_codes = codes(np.concatenate(labels))
     bundle_codes = bundled(cluster_codes)
     if bundle_codes is cluster_codes:

@@ -33,9 +33,9 @@ PATH_WITH_EQUALS = re.compile(r"[\w./~+-][\w./~+ -]*=[\w./~+= -]*")
 PLAIN_LIST = re.compile(r"[\w.,:/+-]*")
 TEXTS = ("name", "data_dir", "cache_dir", "output_dir")  # keys whose values are texts, whatever they look like
 FIGURES, WHICH_FIGURES = "figures", "figures.which"
-MISSING = "???"  # as OmegaConf writes a value that is still to be given
+MISSING = "???"  # as OmegaConf writes a mandatory value
 MISSING_VALUE = re.compile(r"[Mm]issing (?:mandatory )?value: ([\w.]+)")
-# What OmegaConf says of a reference to a key that is not there.
+# OmegaConf's message for a reference to a missing key.
 ABSENT_KEY = re.compile(r"Interpolation key '(?P<key>(?P<group>\w+)\.(?P<name>[^.']+)[^']*)' not found")
 
 
@@ -60,10 +60,11 @@ def composed(
 def checked(
     tree: dict[str, Any], overrides: Sequence[Override], folder: Folder, values: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """What Hydra composed of these overrides, with values in place of ${…}, without Hydra's own part.
+    """Check Hydra's composition of the overrides, with values in place of ${…} and without Hydra's own part.
 
-    tree: plain values, ${…} as it is written. Raises ConfigError for unknown and missing keys, and for what a file may
-    not set.
+    tree: plain values, ${…} as it is written. Raises ConfigError for unknown and missing keys, and for forbidden keys
+    of
+    a file.
     """
     further = dict(values or {})
     chosen = dict(_values(overrides))
@@ -90,7 +91,7 @@ def hydra_lines(overrides: Sequence[Override], folder: Folder) -> list[str]:
 
 
 def _with_option_names(override: Override, folder: Folder) -> str:
-    """An override with the names of options in place of those that papers write, in its key and as its value."""
+    """Replace the names that papers write by names of options, in an override's key and value."""
     line = override.input_line or ""
     key, sign, text = line.partition("=")
     line = f"{_key_with_option_names(key, folder)}{sign}{text}"
@@ -135,7 +136,7 @@ def _leaves(node: Any, key: str, *, lists: bool = False) -> Iterator[tuple[str, 
 
 
 def _with_copies(keys: set[str], tree: Mapping[str, Any]) -> set[str]:
-    """The keys, and those of the parts that a reference copies: ${metric.judge} has what the user set of it.
+    """Add the keys of parts copied by reference: ${metric.judge} has the user's settings of judge.
 
     tree: ${…} as it is written.
     """
@@ -231,15 +232,16 @@ def mistakes(overrides: Sequence[Override], folder: Folder) -> Iterator[None]:
     except MissingConfigException as error:
         group, _, name = str(error.missing_cfg_file).partition("/")
         if group not in groups():
-            # Hydra lists what there is, and then where it looked.
+            # Hydra lists the options, then the searched folders.
             said = " ".join(str(error).partition("Config search path:")[0].split())
             raise ConfigError(f"{_of_sweep(overrides, folder)}{said}") from error
         there_is_none = unknown(group, name, option_names(group, folder)) + way_to_option(group, name)
         raise ConfigError(_of_sweep(overrides, folder) + there_is_none) from error
     except OSError as error:
         raise StoreError(f"{error.filename}: {error.strerror}; choose another output_dir.") from error
-    # They raise a dozen unrelated types (AttributeError and TypeError among them) for what a user wrote, and nothing
-    # but their own code runs: each is a mistake in the configuration, shown as one.
+    # Hydra raises a dozen unrelated types (AttributeError and TypeError among them) for mistakes of users, and this
+    # block
+    # runs no other code: each error is a mistake in the configuration.
     except Exception as error:
         inner: BaseException | None = error
         while inner is not None:
@@ -249,7 +251,7 @@ def mistakes(overrides: Sequence[Override], folder: Folder) -> Iterator[None]:
             inner = inner.__cause__ or inner.__context__
         arguments = ", ".join(shown_argument(override.input_line or "") for override in overrides)
         reason = f"{_reason(error)}."
-        # What is wrong with options of the command itself names them.
+        # Errors in options of the command itself name them.
         if arguments and "--" not in reason:
             reason = f"{arguments} cannot be composed: {_reason(error)}; correct them, or leave them out."
         raise ConfigError(_of_sweep(overrides, folder) + reason) from error
@@ -271,17 +273,17 @@ def _leave_out_replaced(config: dict[str, Any], chosen: Mapping[str, Any], keys:
 
 
 def _lines(override: Override) -> Iterator[str]:
-    """An override in which options of a group are chosen, and keys are set whether they are there or not."""
+    """An override that chooses options of a group, and sets existing or new keys."""
     line = override.input_line or ""
     key = override.key_or_group
-    # As in figures=all: the formats, which stand beside, stay.
+    # As in figures=all: the other key, the formats, stays.
     if key == FIGURES and "={" not in line:
         line = line.replace(key, WHICH_FIGURES, 1)
     if override.is_delete() or re.split(r"[./]", key)[0] == "hydra":
         yield line
         return
     if key == POWERS and isinstance(override.value(), list):
-        # Hydra cannot put a list where a range was.
+        # Hydra cannot replace a range by a list.
         yield f"~{POWERS}"
     sign = "++"
     if key in WHOLE_GROUPS:
@@ -310,7 +312,7 @@ def _hydra() -> Iterator[None]:
 
 
 def _of_sweep(overrides: Sequence[Override], folder: Folder) -> str:
-    """The beginning of a message on what a user's sweep chooses: its file."""
+    """The beginning of a message on a choice in a user's sweep: its file."""
     chosen = _values(overrides)
     for group, name, file in user_files_of(folder):
         if group in WHOLE_GROUPS and (group, name) in chosen:
@@ -328,14 +330,16 @@ def _check(config: Mapping[str, Any], folder: Folder) -> None:
     known = keys.union(groups()).difference(WHOLE_GROUPS)
     _check_keys(config, known, "")
     for key in sorted({*keys, "grid"} - config.keys()):
-        raise ConfigError(f"{key}: the key is missing if it is deleted; write {key}=VALUE.")
+        raise ConfigError(f"{key} cannot be deleted; write {key}=VALUE.")
     for group in GROUPS_OF_SEVERAL:
         nodes = config.get(group)
         if not isinstance(nodes, Mapping):
             continue
         for name, option in nodes.items():
             if isinstance(option, Mapping) and "_target_" not in option and name in options(group):
-                raise ConfigError(f"{group}.{name}: {name} is not chosen; choose it: {group}=[{name}].")
+                raise ConfigError(
+                    f"{group}.{name} has no effect because {name} is not in this sweep. Add it: {group}=[{name}]."
+                )
     grid = config["grid"]
     if not isinstance(grid, Mapping):
         return
@@ -353,7 +357,7 @@ def _check_keys(node: Mapping[str, Any], known: Any, above: str, kind: str = "ke
 
 
 def _missing(key: str) -> str:
-    return f"{key}: {MISSING} stands for a value that is missing; write {key}=VALUE."
+    return f"{key}: {MISSING} is the mark of a missing value; write {key}=VALUE."
 
 
 def _resolved(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -367,17 +371,16 @@ def _resolved(config: Mapping[str, Any]) -> dict[str, Any]:
         key = getattr(error, "full_key", None) or "the configuration"
         absent = ABSENT_KEY.search(str(error))
         if absent is not None and absent["group"] in GROUPS_OF_SEVERAL:
-            not_chosen = f"the {absent['group']} '{absent['name']}' is not chosen"
+            missing = f"the {absent['group']} '{absent['name']}'"
             raise ConfigError(
-                f"{key}: it is that of {absent['key']}, and {not_chosen}; choose it, too, "
-                f"write {key}=VALUE, or leave out what needs it."
+                f"{key} refers to {absent['key']}, but {missing} is not in this sweep. Add it, or write {key}=VALUE."
             ) from error
-        raise ConfigError(f"{key}: it cannot be resolved: {_reason(error)}; write a value in its place.") from error
+        raise ConfigError(f"{key}: cannot be resolved: {_reason(error)}; write a value in its place.") from error
     return {str(key): value for key, value in plain.items()}
 
 
 def _reason(error: BaseException) -> str:
-    """The first line of what Hydra or OmegaConf says."""
+    """The first line of a message of Hydra or OmegaConf."""
     if isinstance(error, RecursionError):
         return "keys or files refer to each other in a circle, or are nested too deeply"
     first_line, *_ = str(error.__cause__ or error).split("\n")

@@ -1,4 +1,4 @@
-"""What a dry run finds out beside the plan: how long scoring takes on this machine, and what would be downloaded."""
+"""Measure for a dry run how long scoring takes on this machine, and list the models to download."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from bmx_grid.words.segmentation import split_words
 
 TIMED_TEXTS = 32  # that each metric scores
 SECONDS = 10.0  # for all metrics together, the start of their process and loading their models included
-TRACES = "it asks a server or keeps what it computes, which a dry run does not"
+TRACES = "it sends requests or stores results, which a dry run does not"
 NOT_HERE = "its model is not on this machine yet"
 SLOW = f"its model was not loaded and {TIMED_TEXTS} texts scored within {SECONDS:g} s"
 
 
 @dataclass(frozen=True)
 class Timed:
-    """Seconds per text of a metric; None, and why, where it was not timed."""
+    """Seconds per text of a metric; None, and why, if it was not timed."""
 
     seconds: float | None
     why: str = ""
@@ -44,7 +44,7 @@ Works = dict[str, Callable[[], Timed]]
 
 @dataclass(frozen=True)
 class Download:
-    """A model that scoring would fetch from the hub, and who needs it. gigabytes: None where the size is unknown."""
+    """A model that scoring would fetch from the hub, and who needs it. gigabytes: None if the size is unknown."""
 
     model: str
     users: tuple[str, ...]
@@ -52,7 +52,7 @@ class Download:
 
 
 def downloads(plan: SweepPlan) -> list[Download]:
-    """The models that are not on this machine, each once. Asks nobody."""
+    """The models that are not on this machine, without duplicates. Sends no request."""
     users: dict[str, list[str]] = {}
     for name, part in _parts(plan):
         for model, revision in part.pretrained():
@@ -65,7 +65,7 @@ def downloads(plan: SweepPlan) -> list[Download]:
 
 
 def time_and_downloads(plan: SweepPlan, evaluations: Mapping[str, Evaluation]) -> tuple[dict[str, str], list[str]]:
-    """Of each metric, how long it scores, as the end of a line; then lines on downloads and the whole sweep."""
+    """The scoring time of each metric, as the end of a line; then lines on downloads and the whole sweep."""
     n_texts = Counter[str]()
     for setting in plan.everything:
         n_texts[setting.metric_name] += setting.n_texts
@@ -93,7 +93,7 @@ def time_and_downloads(plan: SweepPlan, evaluations: Mapping[str, Evaluation]) -
 
 
 def duration(seconds: float) -> str:
-    """A time in the unit that people would say it in, rounded up: "3 s", "12 minutes", "5 hours"."""
+    """A time in its usual unit, rounded up: "3 s", "12 minutes", "5 hours"."""
     if seconds < 60:
         return f"{math.ceil(seconds)} s"
     if seconds < 120 * 60:
@@ -102,9 +102,9 @@ def duration(seconds: float) -> str:
 
 
 def _parts(plan: SweepPlan) -> list[tuple[str, Any]]:
-    """The metrics and explainers, with their names, that a model may be fetched for: those of what is still to score.
+    """The metrics and explainers with texts left to score, with their names: a model may be downloaded for them.
 
-    A metric and an explainer may have one name, as "random".
+    A metric and an explainer may share a name, as "random".
     """
     metrics: dict[str, Any] = {}
     explainers: dict[str, Any] = {}
@@ -117,10 +117,11 @@ def _parts(plan: SweepPlan) -> list[tuple[str, Any]]:
 
 
 def timed(plan: SweepPlan, seconds: float = SECONDS) -> dict[str, Timed]:
-    """How long a text takes each metric that is available here, by name; light metrics first.
+    """Time each available metric per text, by name; light metrics first.
 
-    They score in one process beside this one, which is ended after `seconds`: what is slow never holds a dry run up,
-    and nothing is loaded here. It fetches nothing and sends nothing.
+    Metrics score in one extra process that is ended after `seconds`: a slow one cannot delay a dry run, and this
+    process
+    loads no model. Nothing is downloaded or sent.
     """
     times = {}
     works: Works = {}
@@ -170,7 +171,7 @@ def _samples(plan: SweepPlan) -> list[_Sample]:
 
 
 def _within(seconds: float, works: Works) -> dict[str, Timed]:
-    """What each work returns, done in order in another process; what is not done in time was too slow."""
+    """Do the works in order in another process, and return their results; unfinished ones were too slow."""
     from bmx_grid.sweep.executors.local import processes
 
     times = {name: Timed(None, SLOW) for name in works}
@@ -186,7 +187,7 @@ def _within(seconds: float, works: Works) -> dict[str, Timed]:
                     times[name] = future.result(timeout=time_left)
                 except TimeoutError:
                     raise
-                # The process was killed, or the metric cannot be sent there: it is said.
+                # The process was killed, or the metric cannot be pickled: the error is reported.
                 except Exception as error:
                     times[name] = Timed(None, first_line(error))
     except TimeoutError:
@@ -216,7 +217,7 @@ def seconds_per_text(metric: Metric, items: Sequence[Item]) -> Timed:
 
 
 def _requests(items: Sequence[Item]) -> list[Request]:
-    """TEXTS texts in all: those of the items, each with one word after the other hidden."""
+    """TEXTS requests in all: the items, hiding one word after the other in each."""
     sides = []
     for item in items:
         for role, text in item.texts().items():

@@ -63,7 +63,7 @@ def frame_table(frame: Any) -> tuple[TableFile, FrameKind]:
         raise DataError("the frame has no rows.")
     names = [str(name).strip(INVISIBLE) for name in in_pandas.columns]
     renamed = in_pandas.set_axis(names, axis=1)
-    # A column of dictionaries is one of each of their fields, as in a file.
+    # A column of dictionaries becomes a column per field, as in a file.
     objects = {}
     for number, name in enumerate(names):
         values = renamed.iloc[:, number]
@@ -105,7 +105,7 @@ def number_column(table: TableFile, name: str, decimal: Decimal = ".") -> Floats
     Raises DataError naming the row of anything else, and for too few numbers.
     """
     score_in_words = f"the score in column '{name}'"
-    way_out = "leave it empty where there is none"
+    way_out = "leave it empty if unknown"
     comma_option = "--decimal=," if _is_file(table) else "decimal=','"
 
     def where(row: int) -> str:
@@ -122,30 +122,30 @@ def number_column(table: TableFile, name: str, decimal: Decimal = ".") -> Floats
 def frame_rows(table: TableFile, roles: Roles, language_pair: str | None, decimal: Decimal = ".") -> TableRows:
     """The segments of a table by language pair, in order of appearance.
 
-    roles: role -> columns. decimal: as for `number_column`. Raises DataError naming the row of what cannot be used,
-    ConfigError for a language pair that is given twice.
+    roles: role -> columns. decimal: as for `number_column`. Raises DataError that names the first unusable row,
+    ConfigError for a language pair from two places.
     """
     pairs: tuple[str, ...] = ()
     if "language_pair" not in roles:
         pairs = (str(language_pair or NO_PAIR),)
     elif language_pair is not None:
         (column,) = roles["language_pair"]
-        raise ConfigError(f"language_pair: {table.path} has a column for it, {column!r}; omit one.")
-    # For its errors alone: `table_rows` does not mind a column with too few numbers.
+        raise ConfigError(f"language_pair: {table.path} already has a column {column!r}; leave language_pair out.")
+    # Only its errors are needed: `table_rows` accepts a column with too few numbers.
     for name in roles.get("score", ()):
         number_column(table, name, decimal)
     return table_rows(table, roles, pairs, str(table.path), decimal)
 
 
 def add_missing_texts(table: TableFile, roles: Roles) -> tuple[TableFile, Roles]:
-    """The table and its roles with columns for the texts that segments need, in place of those that are not there.
+    """Add columns for missing texts that segments need; return the table and its roles.
 
-    Scores need no texts: a hypothesis that is not there is the row's number and never read, and in place of a source or
+    Scores need no texts: a hypothesis that is missing is the row's number and never read, and in place of a source or
     reference is the id, so that segments of one id are one cluster.
     """
     texts = {}
     if "hypothesis" not in roles:
-        # With ids the rows of one output have one text, as if it were there.
+        # With ids the rows of one output share a text, like those of a table with texts.
         texts["hypothesis"] = [""] * len(table) if "id" in roles else [str(row + 1) for row in range(len(table))]
     if "source" not in roles and "reference" not in roles:
         if "id" in roles:
@@ -153,7 +153,7 @@ def add_missing_texts(table: TableFile, roles: Roles) -> tuple[TableFile, Roles]
             ids = table.take([id_column])[id_column]
         else:
             ids = [str(row + 1) for row in range(len(table))]
-        # As texts: what is no id is refused by the column that holds it.
+        # As texts: the column that holds an invalid id refuses it.
         texts["source"] = ["" if is_gap(name) else str(name) for name in ids]
     added_roles = {role: (f"({role})",) for role in texts}
     added = {f"({role})": values for role, values in texts.items()}

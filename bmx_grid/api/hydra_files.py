@@ -24,9 +24,9 @@ _OWN: dict[tuple[str, str, int], ConfigResult] = {}
 
 
 class FileConfigSource(file_config_source.FileConfigSource):
-    """A folder of options: ours are read as they are, those of others as `user_option` allows.
+    """A folder of options: built-in files are read unchanged, users' files are checked by `user_option`.
 
-    It has the name of Hydra's own: in the processes of launchers, Hydra keeps the one that is there if the names agree.
+    It has the name of Hydra's own class: in the processes of launchers, Hydra keeps a registered source of that name.
     """
 
     def load_config(self, config_path: str) -> ConfigResult:
@@ -36,7 +36,7 @@ class FileConfigSource(file_config_source.FileConfigSource):
             raise ConfigError(f"{self.path}/{config_path}: hydra: files of options cannot configure Hydra; delete it.")
         if ".." in config_path or group not in (PRIMARY, *groups()) or not self._may_have(group, name):
             # A path leads to any YAML file of this machine.
-            raise MissingConfigException(f"there is no option {config_path}", config_path)
+            raise MissingConfigException(f"option not found: {config_path}", config_path)
         if Path(self.path) == CONFIGS:
             return self._own(config_path)
         keys = user_option(group, name, Path(self.path, group, f"{name}.yaml"))
@@ -49,7 +49,7 @@ class FileConfigSource(file_config_source.FileConfigSource):
         key = (self.path, config_path, changed)
         if key not in _OWN:
             _OWN[key] = super().load_config(config_path)
-        # Hydra changes what it gets.
+        # Hydra changes its arguments.
         return copy.deepcopy(_OWN[key])
 
     def _may_have(self, group: str, name: str) -> bool:

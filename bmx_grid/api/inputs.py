@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
 PARAMETERS: Mapping[str, Role] = {"sources": "source", "references": "reference", "hypotheses": "hypothesis"}
 VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-CONVENTION = "a metric's parameters say what it reads: f(hypotheses, references), f(hypotheses, sources) or all three"
+CONVENTION = (
+    "a metric's parameters name the texts that it reads: f(hypotheses, references), f(hypotheses, sources) or all three"
+)
 
 
 def plain_value(value: Any) -> Any:
@@ -58,7 +60,7 @@ def one_name(argument: str, value: Any, what: str = "a name") -> str | None:
 
 
 def listed(name: str, value: Any) -> list[str]:
-    """Names, one or several. Raises ConfigError for anything but a name or an ordered list of names, each once."""
+    """Names, one or several. Raises ConfigError for anything but a name or an ordered list of different names."""
     value = plain_value(value)
     if isinstance(value, str):
         return [value]
@@ -66,7 +68,7 @@ def listed(name: str, value: Any) -> list[str]:
         raise ConfigError(f"{name}: expected a name or a list of names, got {shown(value, 60)}.")
     names = [str(item) for item in value]
     if len(set(names)) < len(names):
-        raise ConfigError(f"{name}: {', '.join(names)[:60]}: name each once.")
+        raise ConfigError(f"{name}: {', '.join(names)[:60]}: a name is repeated; write each name one time.")
     return names
 
 
@@ -100,7 +102,7 @@ def recipe_of(value: str | os.PathLike[str] | Recipe | None) -> Recipe | None:
 class Function(Metric):
     """A function on lists of texts, called by the names of its parameters: sources, references, hypotheses.
 
-    identifier: a random one, since nothing says what a function computes: its scores are not those of another run.
+    identifier: a random one, since a function's results are unknown: its scores are never reused in another run.
     """
 
     function: Callable[..., Any] = runtime()
@@ -117,14 +119,14 @@ class Function(Metric):
         return f"function|name:{self.name}|identifier:{self.identifier[:16]}|version:{self.VERSION}"
 
     def score(self, items: Sequence[Item]) -> Floats:
-        """float64[n] scores. Raises ComponentError, with what is asked of the function, for anything else."""
+        """float64[n] scores. For anything else raises ComponentError with the contract of the function."""
         texts = {}
         for name, role in PARAMETERS.items():
             if role in self.roles:
                 texts[name] = [item.text(role) for item in items]
         try:
             returned = self.function(**texts)
-        # What Python raises for a list where a text was expected.
+        # What Python raises for a list if a text was expected.
         except (TypeError, AttributeError) as error:
             raise component_error(error, self._breach(f"raises {exception_line(error)}")) from error
         wrong = _not_scores(returned, len(items))
@@ -134,7 +136,7 @@ class Function(Metric):
         return scores
 
     def _breach(self, what_it_does: str) -> str:
-        """What the function does, what it should, and how a function of one segment becomes one of lists."""
+        """A mistake of the function, its contract, and how to adapt a function of one segment to lists."""
         parameters = inspect.signature(self.function).parameters
         names = [name for name in parameters if name in PARAMETERS]
         lists = ", ".join(names)
@@ -151,7 +153,7 @@ class Function(Metric):
 
 
 def _not_scores(returned: Any, count: int) -> str:
-    """What a function returned in place of a score for each of `count` segments; "" for such scores."""
+    """Describe a result that is not one score for every segment (`count`); "" for scores."""
     try:
         array = np.asarray(returned)
     except ValueError:
@@ -171,14 +173,14 @@ def _not_scores(returned: Any, count: int) -> str:
 
 
 def function_metric(function: Callable[..., Any], name: str | None = None) -> Function:
-    """A function as a metric. Raises ConfigError for parameters that do not say what it reads."""
+    """A function as a metric. Raises ConfigError for parameters with other names than texts have."""
     name = name or getattr(function, "__name__", "function").replace("<lambda>", "function")
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError) as error:
         raise ConfigError(f"metric {name}: its parameters are unknown; {CONVENTION}.") from error
     read: set[Role] = set()
-    others: list[str] = []  # that have to be given
+    others: list[str] = []  # mandatory ones
     for parameter in parameters:
         if parameter.name not in PARAMETERS:
             if parameter.default is parameter.empty and parameter.kind not in VARIADIC:
@@ -194,9 +196,9 @@ def function_metric(function: Callable[..., Any], name: str | None = None) -> Fu
 
 
 def parts_of(group: str, value: Any) -> dict[str, Any]:
-    """Name -> object, or None for the name of an option: what is given for a group such as metric or explainer.
+    """Name -> object, or None for the name of an option, from an argument such as metric or explainer.
 
-    A name, an object or a function, a list of these, or a dictionary of objects by name. Raises ConfigError.
+    value: a name, an object or a function, a list, or a dictionary of objects by name. Raises ConfigError.
     """
     if isinstance(value, Mapping):
         return {str(name): _part(group, item, str(name)) for name, item in value.items()}
@@ -225,4 +227,4 @@ def _part(group: str, item: Any, name: str | None = None) -> Any:
         return item
     if group == "metric" and callable(item) and not isinstance(item, type):
         return function_metric(item, name)
-    raise ConfigError(f"{group}: expected a name, an object or a list of these, got {shown(item, 60)}.")
+    raise ConfigError(f"{group}: expected a name, an object or a list of names and objects, got {shown(item, 60)}.")

@@ -71,13 +71,13 @@ def frame_kind(frame: Any) -> tuple[pd.DataFrame, FrameKind]:
     try:
         if isinstance(frame, Mapping):
             columns = {name: list(values) for name, values in frame.items()}
-            # As objects, here and below, whole numbers with gaps stay whole.
+            # As objects, whole numbers with gaps stay whole.
             return pd.DataFrame(columns, dtype=object), FrameKind(dict)
         native = nw.from_native(frame)
     except (TypeError, ValueError) as error:
         kinds = "a DataFrame of pandas or polars, an Arrow table or a dictionary of lists"
         kind = type(frame).__name__
-        # A dictionary is of the right kind, and what is wrong with its columns is said.
+        # A dictionary has the right type; an error about its columns is more useful.
         reason = f", {first_line(error):.80}" if isinstance(frame, Mapping) else ""
         # As datasets.Dataset has.
         way_out = "; call its .to_pandas()" if hasattr(frame, "to_pandas") else ""
@@ -91,7 +91,7 @@ def plain_series(values: Any) -> tuple[Any, FrameKind]:
     """A list in place of a series of any library, and its kind; anything else as it is."""
     import narwhals.stable.v2 as nw
 
-    # `pass_through`: NumPy's arrays and lists stay what they are.
+    # `pass_through` keeps NumPy's arrays and lists.
     series = nw.from_native(values, allow_series=True, pass_through=True)
     if not isinstance(series, nw.Series):
         return values, PANDAS

@@ -1,6 +1,6 @@
 """A recipe as a model of MLflow: `mlflow.pyfunc.load_model` gives its boosted scores of new texts.
 
-MLflow copies this file beside the recipe and runs it to load the model: nothing is pickled.
+MLflow copies this file into the recipe's folder and runs it to load the model: nothing is pickled.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ Names = Sequence[str | None]  # in the order of FACTORS; None for any
 
 
 class TemporaryFolder:
-    """A folder that goes with this object, without the warning that `tempfile.TemporaryDirectory` gives then."""
+    """A folder deleted with this object, without the warning of `tempfile.TemporaryDirectory`."""
 
     def __init__(self) -> None:
         self.name = tempfile.mkdtemp(prefix="bmx_grid-")
@@ -173,7 +173,7 @@ class Run:
         # The dataclass is frozen.
         object.__setattr__(self, "folder", path("folder", self.folder))
         if not is_folder(self.folder):
-            raise DataMissingError(f"there is no folder {self.folder}; give the output folder of a sweep.")
+            raise DataMissingError(f"folder not found: {self.folder}; give the output folder of a sweep.")
         from bmx_grid.sweep.folder import OutputFolder
 
         object.__setattr__(self, "_fingerprint", OutputFolder(self.folder).fingerprint)
@@ -388,7 +388,7 @@ class Run:
         from bmx_grid.analysis.examples import sides_of
         from bmx_grid.api.sweep_plan import plan_sweep
 
-        # Attributions are of the sweep's own seed, and a dry run asks no server.
+        # Attributions are of the sweep's own seed, and a dry run sends no request to servers.
         config = {**self._configuration(), "seeds": [], "dry_run": True}
         plan = plan_sweep(config).plan
         explained = [setting for setting in plan.settings if setting.explainer is not None]
@@ -422,9 +422,9 @@ class Run:
         return Words(setting.names, pd.DataFrame(rows, columns=columns))
 
     def _configuration(self) -> Mapping[str, Any]:
-        """That of the sweep where it ran in this process, else that in `place`, which may be a stranger's.
+        """The configuration of a sweep from this process, else of a file that may come from a stranger.
 
-        Raises DataMissingError, naming the folder as it was given, and DataError.
+        Raises DataMissingError that names the folder as the user wrote it, and DataError.
         """
         from bmx_grid.analysis.finished import read_config
         from bmx_grid.sweep.folder import CONFIG
@@ -433,7 +433,9 @@ class Run:
             return self._config
         file = self.place / CONFIG
         if not file.is_file():
-            raise DataMissingError(f"{self.folder} has no {CONFIG}, which says where its data and attributions are.")
+            raise DataMissingError(
+                f"{self.folder} has no {CONFIG}, which names its data and attributions; give the folder of a sweep."
+            )
         # Nothing is run or tracked: the folder's own cluster and store are not looked at.
         nothing_runs = {group: load_option(group, option) for group, option in NOTHING_RUNS.items()}
         config = {**read_config(file), **nothing_runs}
@@ -480,7 +482,7 @@ class Run:
         return f"Run({place}: {n_tables}{failed})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the table of verdicts; without any the answer, and numbers of every setting."""
+        """The table of verdicts; without verdicts the answer, and numbers of every setting."""
         from bmx_grid.report.html import answer_in_notebook
 
         analysis = self.analysis if "settings" in self.names else None
@@ -505,7 +507,7 @@ class Run:
         if self.n_failed:
             failures = counted(self.n_failed, "failure")
             lines.append(f"{failures}.")
-        # A folder without settings is that of a sweep in which all of them failed.
+        # A folder without settings is that of a sweep in which all failed.
         if "settings" in self.names:
             lines = [*answer(self.analysis), *lines]
         if "settings" in self.names and len(self.analysis.table):
@@ -517,7 +519,7 @@ class Run:
             names = (*FACTORS[:3], "level", "grouping", "statistic")
         else:
             return lines, pd.DataFrame()
-        # Names that are the same in all rows say nothing, but one is needed.
+        # Names with the same value in all rows are dropped, but one is needed.
         varied = [name for name in names if frame[name].nunique() > 1] or [names[-1]]
         shown = frame[[*varied, *columns]].rename(columns=columns)
         return lines, shown.dropna(axis=1, how="all")

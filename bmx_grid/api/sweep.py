@@ -1,4 +1,4 @@
-"""A sweep in three steps, plan, run and write; nothing is computed here."""
+"""Plan, run and write a sweep; other rooms compute."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SETTINGS = "settings.csv"
-LOG = "log.txt"  # what was said
+LOG = "log.txt"  # the printed text
 MOVED = (
     "all files of an earlier run moved to {place}/: its configuration was another one. To keep each run in a folder of "
     "its own, write output_dir=FOLDER."
@@ -55,8 +55,8 @@ MOVED = (
 class Ended:
     """How a sweep ended. n_failed: settings (or whole parts) that failed; n_done: those that have results.
 
-    failed: why, where it is known: a sweep that is up to date does not ask again.
-    moved: where the results of another configuration were moved, as a sentence; "" if there were none.
+    failed: the reason, if known: a sweep that is up to date does not try again.
+    moved: the new place of another configuration's results, as a sentence; "" if nothing was moved.
     """
 
     n_failed: int
@@ -79,9 +79,9 @@ def run_sweep(config: Mapping[str, Any]) -> Ended:
 
 
 def objective(folder: Path) -> float:
-    """What a finished sweep reached: the largest gain of its verdicts on boosts that were chosen on other data.
+    """The value of a finished sweep: the largest gain of its verdicts on boosts that were chosen on other data.
 
-    Without verdicts the largest correlation of a metric; NaN where nothing is defined. Published points, controls, and
+    Without verdicts the largest correlation of a metric; NaN if nothing is defined. Published points, controls, and
     single language pairs of a verdict on several do not count.
     """
     frames = {}
@@ -98,7 +98,7 @@ def objective(folder: Path) -> float:
 
 
 def _run(sweep: Sweep) -> Ended:
-    """Announce what is planned, and run it, unless an earlier run wrote the same."""
+    """Announce the plan, and run it, unless an earlier run wrote the same."""
 
     plan = sweep.plan
     settings = sweep.settings
@@ -117,7 +117,7 @@ def _run(sweep: Sweep) -> Ended:
 
 
 def _dry_run(sweep: Sweep) -> Ended:
-    """Say what would be run, how long that would take, and what would be downloaded."""
+    """Print the plan, its duration, and the models to download."""
     from bmx_grid.api.dry_run import time_and_downloads
 
     ends, closing = time_and_downloads(sweep.plan, sweep.evaluations)
@@ -126,16 +126,16 @@ def _dry_run(sweep: Sweep) -> Ended:
 
 
 def _nothing_to_run(plan: SweepPlan) -> Ended:
-    """Say why there is no setting; all that was asked for counts as failed."""
+    """Explain why no setting can run; all requested settings count as failed."""
 
     left_out = [replace(part, reason=f"left out: {part.reason}") for part in plan.left_out]
     failed = (*plan.failed, *left_out)
-    say(failures(failed, "no setting to run; failed or left out"))
+    say(failures(failed, "nothing to run; failed or skipped"))
     return Ended(len(failed), failed=failed)
 
 
 def _up_to_date(sweep: Sweep, unchanged: Mapping[str, Any], start: float) -> Ended:
-    """Say again what the same sweep said when it wrote these files."""
+    """Print again the output of the run that wrote these files."""
     from bmx_grid.report.analysis_files import REPORT
 
     settings = sweep.settings
@@ -147,7 +147,7 @@ def _up_to_date(sweep: Sweep, unchanged: Mapping[str, Any], start: float) -> End
 
 
 def _run_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start: float) -> Ended:
-    """Score and evaluate what is planned, and write it; start: of the time that is told."""
+    """Score and evaluate the plan, and write the results; start: of the printed duration."""
     from bmx_grid.report.analysis_files import REPORT
 
     settings = sweep.settings
@@ -199,7 +199,7 @@ def _tracebacks(failed: Sequence[NotRun]) -> list[tuple[str, str]]:
 
 
 def _page_named(page: Path, *, shown: bool) -> str:
-    """The last line of what a sweep says, a line break first; nothing where there is no page."""
+    """The last printed line with the page's address, after a line break; "" without a page."""
     return f"\nthe page: {page}" if shown else ""
 
 
@@ -215,7 +215,7 @@ def _usual_files(sweep: Sweep) -> list[Path]:
 
 
 def _say(sweep: Sweep, text: str, how: Callable[[str], None] = say) -> None:
-    """Say a line by `how`, and keep it for log.txt: names are written there as on the terminal."""
+    """Print a line by `how`, and keep it for log.txt, with names as on the terminal."""
     text = visible_lines(text)
     how(text)
     sweep.log.append(text)
@@ -274,9 +274,9 @@ def run_settings(sweep: Sweep) -> Ran:
 
 
 def write(sweep: Sweep, ran: Ran, folder: OutputFolder) -> tuple[str, list[Path]]:
-    """Write tables, recipes, figures and page, and say the answer; what was said, and the files.
+    """Write tables, recipes, figures and page, and print the answer; return the printed text and the files.
 
-    Raises StoreError where a file cannot be written.
+    Raises StoreError if a file cannot be written.
     """
     from bmx_grid.report.analysis_files import analyse_sweep
 
@@ -315,7 +315,7 @@ def write(sweep: Sweep, ran: Ran, folder: OutputFolder) -> tuple[str, list[Path]
 
 
 def _tables(sweep: Sweep, ran: Ran) -> dict[str, pa.Table]:
-    """Every table of the sweep by its name; none where all settings failed."""
+    """Every table of the sweep by its name; none if all settings failed."""
     tables: dict[str, Any] = {}
     if ran.results:
         for evaluation in sweep.evaluations.values():
@@ -329,7 +329,7 @@ def _tables(sweep: Sweep, ran: Ran) -> dict[str, pa.Table]:
 def _write_results(sweep: Sweep, ran: Ran, tables: Mapping[str, pa.Table], folder: OutputFolder) -> list[Path]:
     """The files written: each table, that of settings as CSV, too, and a recipe for each boost that was chosen.
 
-    Warns of each boost that no recipe can be made of. tables: none where all settings failed.
+    Warns of each boost that no recipe can be made of. tables: none if all settings failed.
     """
 
     recipes, refused = recipes_of(ran.results, sweep.plan.settings, date=datetime.date.today().isoformat())

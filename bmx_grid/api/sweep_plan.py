@@ -59,15 +59,17 @@ class Settings(PlanOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.limit is not None and self.limit < 1:
-            raise ConfigError(f"limit must be at least 1 segment per language pair, or null for all; got {self.limit}.")
+            raise ConfigError(f"limit must be at least 1 source per language pair, or null for all; got {self.limit}.")
         check_name(self.name)
         check_seed(self.seed)
         for seed in self.seeds:
             check_seed(seed, "seeds: a seed")
         if len(set(self.seeds)) < len(self.seeds) or len(self.seeds) > MAX_SEEDS:
-            raise ConfigError(f"seeds: each is a run of its own; name each once, and at most {MAX_SEEDS}.")
+            raise ConfigError(
+                f"seeds: a seed is repeated, or there are too many; write at most {MAX_SEEDS} different seeds."
+            )
         if self.questions and not self.analysis:
-            raise ConfigError("questions are answered by the analysis, and analysis=false: leave out one of the two.")
+            raise ConfigError("questions require the analysis, but analysis=false; leave out one of the two.")
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class Sweep:
     """A planned sweep and the parts that run it.
 
     spec: the (p, w) of the grid and the correlation; None without a grid. left_out: evaluations that the data cannot
-    have. config: the whole configuration. log: what was said while it ran.
+    have. config: the whole configuration. log: the printed lines.
     """
 
     settings: Settings
@@ -117,7 +119,9 @@ def plan_sweep(config: Mapping[str, Any]) -> Sweep:
     grid = grid_evaluation(evaluations)
     _check_names(datasets, evaluations)
     if settings.seeds and grid is None:
-        raise ConfigError("seeds: they compare gains at points of the grid; add grid to evaluation, or write seeds=[].")
+        raise ConfigError(
+            "seeds: further seeds compare gains at points of the grid; add grid to evaluation, or write seeds=[]."
+        )
     reading = [name for name, evaluation in evaluations.items() if evaluation.reads_ground_truth]
     nodes = config.get("explainer") or {}
     for name, explainer in explainers.items():
@@ -143,13 +147,13 @@ def plan_sweep(config: Mapping[str, Any]) -> Sweep:
 
 
 def _warn_of_labels(plan: SweepPlan, evaluations: Mapping[str, Evaluation]) -> None:
-    """Warn of boosts by power means where an explanation of a file has labels, which are two values only."""
+    """Warn of boosts by power means if an explanation of a file has labels, which are two values only."""
     boosts: dict[str, Boost] = {}
     for evaluation in evaluations.values():
         if isinstance(evaluation, BoostEvaluation):
             boosts |= evaluation.boosts
     by_power_mean = [name for name, boost in boosts.items() if isinstance(boost, PowerMeanGrid)]
-    labelled: dict[str, None] = {}  # explainers, each once and in order
+    labelled: dict[str, None] = {}  # explainers without duplicates, in order
     for setting in plan.settings:
         words = {} if setting.words_of_file is None else setting.words_of_file.words
         if any(scores.are_labels for scores in words.values()):
@@ -157,7 +161,7 @@ def _warn_of_labels(plan: SweepPlan, evaluations: Mapping[str, Evaluation]) -> N
     if by_power_mean and labelled:
         warnings.warn(
             f"{', '.join(labelled)}: the words have labels, not scores. A power mean cannot use labels: "
-            f"boost={','.join(by_power_mean)} says little. Choose: boost=[severity]",
+            f"replace boost={','.join(by_power_mean)} by boost=[severity].",
             stacklevel=2,
         )
 
@@ -199,7 +203,7 @@ def _applicable(
     settings = plan.settings
     if not settings:
         return evaluations, []
-    n_metrics = len({setting.metric_name for setting in settings})  # an imported one may stand for many
+    n_metrics = len({setting.metric_name for setting in settings})  # an imported one may represent many
     n_explainers = len({setting.explainer_name for setting in settings if setting.explainer is not None})
     sets = [setting.segments for setting in settings]
     applicable = dict(evaluations)

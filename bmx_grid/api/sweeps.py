@@ -137,7 +137,7 @@ def swept(
     for group, parts in objects.items():
         config[group] = {**(config.get(group) or {}), **parts}
     if config["dry_run"]:
-        raise ConfigError("dry_run: a plan has no tables; see it with python -m bmx_grid … dry_run=true.")
+        raise ConfigError("bmx.run does not support dry_run. Run `bmx-grid run … dry_run=true` in a terminal.")
     with redirect_stdout(io.StringIO()) if quiet else nullcontext(), plain_warnings():
         ended = run_sweep(config)
         if quiet and ended.moved:
@@ -158,8 +158,8 @@ def _cause(failed: Sequence[NotRun]) -> BaseException | None:
 
 
 def _names_and_objects(group: str, value: Any) -> tuple[list[str], dict[str, Any]]:
-    """The names of options among the parts that are given for a group, and the other parts by name."""
-    # Of explainers there may be none: metrics alone.
+    """The names of options in an argument for a group, and its other parts by name."""
+    # Of explainers there may be none: metrics without an explainer.
     if value is None and group == "explainer":
         return [], {}
     parts = parts_of(group, value)
@@ -251,7 +251,7 @@ def runs(folder: str | Path) -> pd.DataFrame:
 
     place = path("folder", folder)
     if not place.is_dir():
-        raise DataMissingError(f"there is no folder {place}; give a folder that holds output folders of sweeps.")
+        raise DataMissingError(f"folder not found: {place}; give a folder that holds output folders of sweeps.")
     frames = []
     for config in sorted(place.rglob(CONFIG)):
         output = config.parent

@@ -34,7 +34,7 @@ READING = "Gains are differences of correlations with human scores, on segments 
 
 @dataclass(frozen=True)
 class Ran:
-    """ended: all settings that ended well; results: of those with the sweep's own seed; failed: all other parts.
+    """ended: all settings that ended well; results: of settings with the sweep's own seed; failed: all other parts.
 
     all_ended: whether no setting failed while it ran.
     """
@@ -58,7 +58,7 @@ def _save_models(sweep: Sweep, written: Sequence[Path], parent: Path) -> list[Pa
 def track(
     sweep: Sweep, ran: Ran, analysis: Analysis | None, tables: Mapping[str, pa.Table], written: Sequence[Path]
 ) -> None:
-    """Hand the tracker the verdict on each setting, what is known of the whole sweep, its files and its models."""
+    """Hand the tracker the verdict on each setting, the answer of the sweep, its files and its models."""
     # Some verdicts are on several settings together.
     verdicts = dict(each_group(of_settings(Given(tables)), *FACTORS))
     for result in ran.results:
@@ -66,7 +66,7 @@ def track(
         sweep.tracker.judge(result, partial(_finding, result, verdict))
     note = f"{counted(len(ran.results), 'setting')}, {len(ran.failed)} failed."
     tags = {"settings": str(len(ran.results)), "settings failed": str(len(ran.failed))}
-    # Metrics alone have no gains, and no answer.
+    # Metrics without an explainer have no gains, and no answer.
     found = {}
     if analysis is not None and (len(analysis.table) or analysis.judged):
         note = _description(analysis, note)
@@ -77,7 +77,7 @@ def track(
 
 
 def _description(analysis: Analysis, note: str) -> str:
-    """The answer of a sweep in Markdown: its conclusion, verdicts, facts, medians and ridge. note: what was run."""
+    """The answer of a sweep in Markdown: its conclusion, verdicts, facts, medians and ridge. note: on the run."""
     reading = " ".join(filter(None, [note, READING, analysis.ask(in_sample_in_words)]))
     sentences = answer(analysis)
     conclusion = f"**{markdown(sentences[0])}**" if sentences else ""
@@ -90,7 +90,7 @@ def _description(analysis: Analysis, note: str) -> str:
 
 
 def _finding(result: SettingResult, verdict: Any) -> Finding:
-    """What the sweep found of a setting; verdict: its row of the verdicts, None without one."""
+    """The finding of a setting; verdict: its row of the verdicts, None without one."""
     from bmx_grid.report.setting_page import setting_page
 
     page = setting_page(result)

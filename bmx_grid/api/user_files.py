@@ -14,10 +14,10 @@ from bmx_grid.core.errors import ConfigError, StoreError
 from bmx_grid.core.storage import is_folder, read_file
 
 POWERS = "grid.p"  # a range, or a list
-# Groups of which several options can be chosen.
+# Groups with several options at once.
 GROUPS_OF_SEVERAL = ("dataset", "metric", "explainer", "boost", "evaluation")
 WHOLE_GROUPS = ("sweep", "tasks")  # groups whose options set keys of all others
-PRIMARY = ""  # the group of a file that stands in the place of config.yaml
+PRIMARY = ""  # the group of a file that replaces config.yaml
 Folder = Path | None  # of the user's own options
 # The limits of a user's option file: a few aliases make one of any size.
 OPTION_BYTES = 1_000_000
@@ -29,13 +29,13 @@ KEY_REFERENCE = re.compile(r"\$\{[^${}:]+\}")
 
 
 def options_folder(name: str) -> Path:
-    """The folder of the user's own options. Raises ConfigError if there is none, or if an option would be ignored."""
+    """The folder of the user's own options. Raises ConfigError if it is missing, or Hydra ignores an option."""
     folder = folder_path(name, "--config-dir")
     if not is_folder(folder):
-        raise ConfigError(f"--config-dir {name}: there is no such folder (looked at {folder.absolute()}); name yours.")
+        raise ConfigError(f"--config-dir {name}: folder not found ({folder.absolute()}); name yours.")
     for group, option, file in user_files_of(folder):
         if option in options(group):
-            raise ConfigError(f"{file}: {group}={option} is there already; give yours another name.")
+            raise ConfigError(f"{file}: {group}={option} exists already; give yours another name.")
     return folder.absolute()
 
 
@@ -61,7 +61,7 @@ def naming_files(lines: Sequence[str], folder: Folder) -> Iterator[None]:
 
 
 def _file_that_sets(key: str, lines: Sequence[str], folder: Folder) -> Path | None:
-    """The user's file behind a key; None where an override sets it, or none of the chosen options does."""
+    """The user's file behind a key; None if an override sets it, or none of the chosen options does."""
     for line in lines:
         key_of_line, _, _ = line.lstrip("+~").partition("=")
         if key_of_line == key:
@@ -73,7 +73,7 @@ def _file_that_sets(key: str, lines: Sequence[str], folder: Folder) -> Path | No
         if name not in chosen:
             continue
         keys = user_option(group, name, file)
-        # Options of most groups set what is below the group's name.
+        # Options of most groups set keys below the group's name.
         whole = keys if group in WHOLE_GROUPS else {group: keys}
         if _holds(whole, parts):
             return file
@@ -90,7 +90,7 @@ def _holds(node: Any, parts: Sequence[str]) -> bool:
 
 
 def user_files_of(folder: Folder) -> Iterator[tuple[str, str, Path]]:
-    """The group, the name and the file of each of the user's own options."""
+    """The group, name and file of all options of the user."""
     if folder is None:
         return
     for group in groups():
@@ -119,12 +119,12 @@ def user_option(group: str, name: str, file: Path) -> dict[str, Any]:
     check_references(keys, str(file))
     is_below_its_name = bool(keys) and set(keys) <= {name, "defaults"}
     if group in GROUPS_OF_SEVERAL and not is_below_its_name:
-        raise ConfigError(f"{file}: an option's settings belong below its file's name, '{name}:'; write them there.")
+        raise ConfigError(f"{file}: an option's settings belong below its file's name; write them below '{name}:'.")
     return {str(key): value for key, value in keys.items()}
 
 
 def _check_whole(keys: Mapping[str, Any], file: Path) -> None:
-    """Refuse a sweep that says nothing, and powers that Hydra cannot compose. Raises ConfigError."""
+    """Refuse an empty sweep, and powers that Hydra cannot compose. Raises ConfigError."""
     if not keys:
         way_out = "write what to run, as defaults: [override /metric: [chrf]]"
         raise ConfigError(f"{file}: it is empty, and would be the default sweep; {way_out}.")
@@ -135,10 +135,11 @@ def _check_whole(keys: Mapping[str, Any], file: Path) -> None:
 
 
 def _plain_yaml(file: Path) -> Any:
-    """What a file of the user's holds, ${…} as it is written.
+    """Read a user's file, ${…} as it is written.
 
-    Raises YAMLError, OSError, and ValueError in the words of the message for a file that is too large or too deep, has
-    aliases, or a value that YAML reads otherwise than a person.
+    Raises YAMLError, OSError, and ValueError with a finished message: a file too large or too deep, with aliases, or
+    with a
+    value that YAML reads otherwise than a person.
     """
     import yaml
     from omegaconf import OmegaConf
@@ -148,7 +149,7 @@ def _plain_yaml(file: Path) -> Any:
     text = read_file(file).decode("utf-8-sig")
     depth = 0
     events: Any = yaml.parse(text)
-    # Events, as loading builds what aliases stand for.
+    # Events, as loading builds what aliases represent.
     for event in events:
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)

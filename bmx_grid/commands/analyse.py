@@ -1,13 +1,14 @@
 """usage: bmx-grid analyse PATH [PATH ...] [KEY=VALUE ...]
 
-What a sweep found: the answer, and the main tables. Nothing is written unless
-output_dir or format says so.
+Print the conclusions and main tables of finished sweeps. Files are written only
+below output_dir.
 
   PATH                  the output folder of a sweep, or a table of
                         correlations: any Parquet or CSV file with the columns
                         dataset, language_pair, metric, explainer, side, w, p,
-                        correlation. Several sweeps: the gains of every two of
-                        them, and their difference with its interval
+                        correlation. Several sweeps are compared two by
+                        two: their gains, and the difference of the gains
+                        with its interval
   format=FORMAT         every table as latex, markdown, csv or text, or json:
                         all numbers; on standard output, or below output_dir
   output_dir=DIR        write DIR/tables/NAME.tex (.md, .csv, .txt) or
@@ -21,10 +22,11 @@ output_dir or format says so.
                         which shares no setting with this one
   fixed.EXPLAINER.w=W   give gains of an explainer at this point (the nearest of
   fixed.EXPLAINER.p=P   the grid), not the published one; both are needed
-  correlation=KIND      of several sweeps: pearson, spearman or kendall, where
-                        they do not have the same
-  questions=[MODULE]    further questions: modules with `compute` and `tables`,
-                        of packages that BMX_ALLOWED_PACKAGES names
+  correlation=KIND      for several sweeps with different correlations:
+                        pearson, spearman or kendall
+  questions=[MODULE]    your own questions: modules with `compute` and
+                        `tables`; their packages must be listed in
+                        BMX_ALLOWED_PACKAGES
 
 exit status: 0 done; 2 a mistake in the command or in the table.
 
@@ -83,7 +85,7 @@ def _split(arguments: Sequence[str]) -> tuple[list[Path], Values]:
             raise ConfigError(f"{unknown('key', key, KEYS)} Paths are written as they are: analyse PATH.")
         elif not value or key in values:
             known = ", ".join(KEYS)
-            raise ConfigError(f"'{argument}' is not KEY=VALUE, or {key} is given twice; keys: {known}.")
+            raise ConfigError(f"'{argument}' is not KEY=VALUE, or {key} is repeated; keys: {known}.")
         else:
             values[key] = value
     if not paths:
@@ -92,7 +94,10 @@ def _split(arguments: Sequence[str]) -> tuple[list[Path], Values]:
 
 
 def _fixed(values: Values, known: Sequence[str]) -> dict[str, Point]:
-    """The fixed points by explainer, of those of the table, `known`. Raises ConfigError naming the argument."""
+    """Read the points set by `fixed.EXPLAINER`, by explainer.
+
+    known: the explainers of the table. Raises ConfigError that names the argument.
+    """
     points: dict[str, dict[str, Any]] = {}
     for key, text in values.items():
         if key.startswith("fixed."):
@@ -157,7 +162,7 @@ def _analyse(path: Path, values: Values, form: Format | None, folder: Path | Non
         raise ConfigError("correlation: a finished sweep has its own; give a second sweep to compare both in another.")
     figures = _figures(values)
     if not values.keys().isdisjoint(OF_FIGURES) and (folder is None or form is not None):
-        raise ConfigError("figures are written below output_dir, beside report.html: give output_dir=DIR, no format.")
+        raise ConfigError("figures are written below output_dir, with report.html: give output_dir=DIR, no format.")
     modules = _listed("questions", values.get("questions", ""))
     load_questions(modules)  # imported before anything is read
     results = load_results(path)
@@ -188,7 +193,7 @@ def _analyse(path: Path, values: Values, form: Format | None, folder: Path | Non
 
 
 def _summary(analysis: Analysis) -> str:
-    """What was read, the answer, and the tables that are brief, in lines that fit the terminal."""
+    """Format the folders read, the answer and the short tables for the terminal."""
     from bmx_grid.analysis import headline
     from bmx_grid.report.answer import answer_text, coloured
 
@@ -214,7 +219,7 @@ def _summary(analysis: Analysis) -> str:
 
 
 def _give(form: Format | None, folder: Path | None, tables: Sequence[Table], analysis: Analysis | None = None) -> None:
-    """Print the tables in the format asked for, or write them; without a format as they fit the terminal."""
+    """Print or write the tables in `form`; without a format, print them for the terminal."""
     from bmx_grid.analysis.questions import table_json, to_json
 
     if form == "json":

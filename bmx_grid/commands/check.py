@@ -1,8 +1,8 @@
 """usage: bmx-grid check PART ... [KEY=VALUE ...] [--config-dir DIR]
 
-Try on short texts what a metric, an explainer or a data set of yours promises,
-such as a score that is the same alone and in any batch: the tests that the
-package's own parts pass. Nothing is written or cached.
+Test your own metric, explainer or data set on short texts against the contract
+of its group, such as equal scores at every batch size. The built-in parts pass
+the same tests. Nothing is written or cached.
 
   PART                  the name of an option, metric=NAME, explainer=NAME or
                         dataset=NAME, or the class itself: mypkg.mine.Metric
@@ -10,9 +10,9 @@ package's own parts pass. Nothing is written or cached.
                         sets also data_dir=DIR
   --config-dir DIR      options of your own: DIR/metric/mine.yaml is mine
 
-The environment variable BMX_ALLOWED_PACKAGES names the package of your code.
+Set the environment variable BMX_ALLOWED_PACKAGES to the package of your code.
 
-exit status: 0 all promises are kept; 1 one is broken; 2 a mistake in the call
+exit status: 0 all tests pass; 1 a test fails; 2 a mistake in the command
 
 examples:
   bmx-grid check chrf
@@ -66,7 +66,7 @@ def _main(arguments: Sequence[str]) -> int:
     try:
         parsed, others = parser.parse_known_intermixed_args(list(arguments))
     except argparse.ArgumentError as error:
-        raise ConfigError(f"{error}; `bmx-grid check --help` lists what can be given.") from error
+        raise ConfigError(f"{error}; `bmx-grid check --help` lists the arguments.") from error
     for flag in others:
         raise ConfigError(unknown("option", flag.partition("=")[0], ["--help", "--config-dir"]))
     if parsed.help or not arguments:
@@ -88,7 +88,7 @@ def _main(arguments: Sequence[str]) -> int:
         for group, name, node, data_dir in _named(part, settings, folder):
             n_broken += _broken(group, name, node, data_dir)
     if n_broken:
-        say(f"{counted(n_broken, 'promise')} broken")
+        say(f"{counted(n_broken, 'test')} failed")
     return 1 if n_broken else 0
 
 
@@ -113,7 +113,7 @@ def _named(part: str, settings: Sequence[str], folder: Folder) -> Iterator[tuple
         if not groups:
             known = [name for group in CHECKED_KINDS for name in option_names(group, folder)]
             raise ConfigError(
-                f"there is no metric, explainer or data set '{part}'{close_match(part, known)}; `bmx-grid run --help` "
+                f"unknown metric, explainer or data set '{part}'{close_match(part, known)}; `bmx-grid run --help` "
                 "lists them. Options of your own need --config-dir DIR."
             )
         (group,) = groups
@@ -139,13 +139,13 @@ def _of_class(path: str) -> tuple[str, dict[str, Any]]:
 
 
 def _broken(group: str, name: str, node: Any, data_dir: Path) -> int:
-    """Try each promise of an option, and say how it ended; how many are broken."""
+    """Test an option, print the result of each test, and count the failures."""
     part = build(node, CHECKED_KINDS[group], f"{group}.{name}")
     n_broken = 0
     with component_errors():
         trials = list(_trials(part, name, data_dir))
     if not trials:
-        raise ConfigError(f"{group} {name} stands for nothing without a data set: there is no text to try.")
+        raise ConfigError(f"{group} {name} has no part to test without a data set; choose another option.")
     for label, trials_of_member in trials:
         say(f"{group} {label}")
         for trial in trials_of_member:
@@ -154,16 +154,16 @@ def _broken(group: str, name: str, node: Any, data_dir: Path) -> int:
                     reason = trial.run()
             except BmxError as error:
                 n_broken += 1
-                say(f"  broken  {trial.promise}\n          {error}")
+                say(f"  failed  {trial.promise}\n          {error}")
             else:
-                say(f"  none    {trial.promise} ({reason})" if reason else f"  kept    {trial.promise}")
+                say(f"  skipped {trial.promise} ({reason})" if reason else f"  passed  {trial.promise}")
     return n_broken
 
 
 def _trials(part: Component, name: str, data_dir: Path) -> Iterator[tuple[str, list[Trial]]]:
-    """What an option stands for, by name, with the trials of its promises.
+    """Pair the parts of an option, by name, with their tests.
 
-    Raises UnavailableError for a part that is unavailable here, ConfigError for one that is a file.
+    Raises UnavailableError for a part whose library or model is missing, ConfigError for a part that is a file.
     """
     if isinstance(part, DatasetReader):
         for pair in part.pairs(data_dir):
@@ -173,21 +173,23 @@ def _trials(part: Component, name: str, data_dir: Path) -> Iterator[tuple[str, l
     if isinstance(part, Metric):
         for member, metric in part.members(name, [segments]).items():
             metric.check()
-            # Some metrics score only what they are fitted to.
+            # Some metrics score only texts that they were fitted to.
             fitted = fitted_to(metric, segments)
             if fitted.given(segments) is not None:
-                raise ConfigError(f"metric {name} reads scores from a file: it scores no text that could be tried.")
+                raise ConfigError(
+                    f"metric {name} reads scores from a file: it cannot score texts; choose another metric."
+                )
             yield member, [_trial(promise, fitted) for promise in OF_METRICS]
     elif isinstance(part, Explainer):
         for member, explainer in part.members(name, [segments]).items():
             explainer.check()
             if explainer.is_given or type(explainer).explain is not Explainer.explain:
-                raise ConfigError(f"explainer {name} plans no texts that could be tried.")
+                raise ConfigError(f"explainer {name} plans no texts to test; choose another explainer.")
             yield member, [_trial(promise, explainer) for promise in OF_EXPLAINERS]
 
 
 def _trial(promise: Callable[..., str], *arguments: Any) -> Trial:
-    """The promise, in the words of its docstring, of these arguments."""
+    """Bind a test to its arguments; its docstring is its title."""
     return Trial(str(inspect.getdoc(promise)), partial(promise, *arguments))
 
 

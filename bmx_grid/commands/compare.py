@@ -1,16 +1,16 @@
-"""Which metric correlates best with human judgements: correlations with
-intervals, and tests of every pair.
+"""Compare metrics by their correlation with human scores: correlations with
+intervals, and a test of every pair.
 
-The table (TSV, CSV, JSON Lines, Parquet) has one row per segment and system: a
-column per metric, higher is better, one of human scores, and where there are
-any, columns for id, system, source, reference, document and language pair:
-segments that share an id, source, reference or document are drawn and swapped
-together. Usual names (DA, seg_id, sys, lp, src, ref, ...) are recognised.
+The table (TSV, CSV, JSON Lines, Parquet) has one row per segment and system,
+one column per metric (higher is better) and one of human scores. Optional
+columns: id, system, source, reference, document, language pair. Segments that
+share an id, source, reference or document are resampled together. Common names
+(DA, seg_id, sys, lp, src, ref, ...) are recognised.
 
-A verdict says whether the better of two metrics adds anything to the score of
-the other one and the numbers of words: those of the hypothesis and its
-reference (or source), or the columns of --lengths. Without either no metric is
-said to help.
+The verdict on two metrics is whether the better one adds information to the
+score of the other one and to the numbers of words. These come from the
+hypothesis and its reference (or source), or from the columns of --lengths. If
+both are missing, no verdict is "helps".
 
 exit status: 0 done; 2 a mistake in the command or its table.
 
@@ -52,20 +52,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cli = parser("compare", __doc__)
     add = cli.add_argument
     add("table", metavar="TABLE", help="a file with columns of scores (below)")
-    add("--metrics", nargs="+", metavar="COLUMN", help="needed: the columns of the metrics' scores")
-    add("--human", metavar="COLUMN", help="the column of human scores, where its name is not usual")
+    add("--metrics", nargs="+", metavar="COLUMN", help="the columns of the metrics' scores (required)")
+    add("--human", metavar="COLUMN", help="the column of human scores, if its name is not recognised")
     groupings = "the mean of the correlations within items, or within systems; none (default): all segments together"
     add("--by", choices=get_args(Grouping), default="none", help=groupings)
     levels = "correlate the scores of segments (default), or the systems' means"
     add("--level", choices=get_args(Level), default="segment", help=levels)
     statistics = "the correlation that tests compare (default: pearson); kendall is tau-b"
     add("--statistic", choices=COEFFICIENTS, default="pearson", help=statistics)
-    units = "what tests at system level swap, and intervals draw: whole systems (default), inputs (clusters), both"
+    units = "the unit of tests and intervals at system level: whole systems (default), inputs (clusters), both"
     add("--unit", choices=get_args(Unit), help=units)
     sides = "one-sided tests: that the metric named first is better (greater), or worse (less)"
     add("--alternative", choices=get_args(Alternative), default="two-sided", help=sides)
     add("--confidence", type=float, default=CONFIDENCE, help="of the intervals of differences (default: 0.95)")
-    roles = f"columns whose names are not usual, by role: {', '.join(COLUMN_ROLES)}"
+    roles = f"columns whose names are not recognised, by role: {', '.join(COLUMN_ROLES)}"
     add("--columns", nargs="+", default=[], metavar="ROLE=COLUMN", help=roles)
     add("--lengths", nargs="+", default=[], metavar="COLUMN", help="columns with numbers of words")
     pair = "the language pair of a table without such a column, as de-en"
@@ -75,14 +75,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--encoding", metavar="NAME", help=encoding)
     add("--skip-rows", type=int, default=0, metavar="N", help="lines above the column names (default: 0)")
     add("--resamples", type=int, default=1000, help="draws for intervals and tests (default: 1000)")
-    add("--seed", type=int, default=0, help="every random draw comes from it (default: 0)")
+    add("--seed", type=int, default=0, help="of every random draw (default: 0)")
     add("--json", action="store_true", help="print JSON")
     parsed = cli.parse_args(arguments)
     return command(lambda: print(_printed(parsed)))
 
 
 def _printed(parsed: Namespace) -> str:
-    """What is to be printed. Raises BmxError for every mistake that the user can fix."""
+    """Compare the metrics and format the result. Raises BmxError for every mistake that the user can fix."""
     if parsed.skip_rows < 0:
         raise ConfigError(f"--skip-rows={parsed.skip_rows}: give a whole number, 0 or more.")
     reading = Reading(parsed.encoding, parsed.skip_rows, "--{}=")

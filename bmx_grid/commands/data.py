@@ -43,8 +43,8 @@ from bmx_grid.datasets.tables import TABLE_ENDINGS
 SUBCOMMANDS = {
     "list": "each data set, its language pairs, and whether its files are present and as published",
     "download": "fetch the files from their publishers, checked against their SHA-256",
-    "verify": "the same, with an exit status of 1 where a file is missing or differs",
-    "show": "counts, and the first segments of each pair; of a table of yours also what its columns are taken for",
+    "verify": "check the files as list does; exit status 1 if one is missing or differs",
+    "show": "counts, and the first segments of each pair; of your own table also the roles of its columns",
 }
 OptionKeys = dict[str, str]  # key -> value as it is written
 OptionValues = dict[str, Any]
@@ -90,7 +90,7 @@ def _run(parsed: Namespace) -> int:
     if not names and act != "list":
         for argument in parsed.settings:
             if argument.lower().removesuffix(".gz").endswith(TABLE_ENDINGS):
-                raise DataMissingError(f"there is no file {argument} (looked in {Path.cwd()}); correct the path.")
+                raise DataMissingError(f"file not found: {argument} (in {Path.cwd()}); correct the path.")
         known = ", ".join(options("dataset"))
         raise ConfigError(f"name a data set: {known}; or all.")
     values = _option_values(keys, columns)
@@ -113,7 +113,10 @@ def _run(parsed: Namespace) -> int:
 
 
 def _option_values(keys: OptionKeys, columns: Mapping[str, Any]) -> OptionValues:
-    """What is set in a data set's option; columns: by role. Raises ConfigError for what is no value."""
+    """Read the settings of a data set's option.
+
+    columns: from role to column name. Raises ConfigError for a setting without a value.
+    """
     values: OptionValues = {}
     for key, text in keys.items():
         if key != "language_pair":
@@ -157,7 +160,7 @@ def _set_dotted(node: OptionValues, key: str, value: Any) -> None:
 
 
 def _test_set(name: str) -> dict[str, str]:
-    """The keys of a folder that is a test set of mt-metrics-eval. Raises ConfigError that names what else it holds."""
+    """Read the keys of a folder in the layout of mt-metrics-eval. Raises ConfigError that names other contents."""
     folder = expanded(name).resolve()
     if (folder / "sources").is_dir():
         return {"folder": str(folder.parent), "test_set": folder.name}
@@ -176,16 +179,16 @@ def _test_set(name: str) -> dict[str, str]:
         names = ", ".join(known)
         endings = ", ".join(TABLE_ENDINGS)
         raise ConfigError(
-            f"{name}: the folder holds no data set that is known here: neither a test set of mt-metrics-eval (with "
-            f"sources/, system-outputs/ and human-scores/) nor files of {names}. Name one of "
-            f"these with data_dir=DIR, or a table, a file that ends in {endings}."
+            f"{name}: the folder holds no known data set: neither a test set of mt-metrics-eval (with "
+            f"sources/, system-outputs/ and human-scores/) nor files of {names}. Name a "
+            f"data set with data_dir=DIR, or a table, a file that ends in {endings}."
         )
     choices = "; or ".join(ways)
-    raise ConfigError(f"{name}: the folder holds data sets; show one of them: {choices}")
+    raise ConfigError(f"{name}: the folder holds data sets; show one: {choices}")
 
 
 def _has_files(reader: DatasetReader, data_dir: Path, folder: Path) -> bool:
-    """Whether any file that the data set reads from `data_dir` is there, inside `folder`."""
+    """Whether the data set has at least one of its files inside `folder` of `data_dir`."""
     for pair in reader.language_pairs:
         for needed in reader.needs(pair):
             file = data_dir / needed
@@ -195,7 +198,7 @@ def _has_files(reader: DatasetReader, data_dir: Path, folder: Path) -> bool:
 
 
 def _list(readers: Sequence[DatasetReader], data_dir: Path) -> int:
-    """Say whether the files of each data set are there; 1 where one is missing or differs."""
+    """Print whether the files of each data set are present. Returns exit status 1 if one is missing or differs."""
     print(f"data_dir: {data_dir}\n")
     wrong = 0
     for reader in readers:
@@ -215,7 +218,7 @@ def _list(readers: Sequence[DatasetReader], data_dir: Path) -> int:
         print(f"{BELOW_A_NAME}{text}")
         by_hand = ", ".join(unverifiable(reader))
         if by_hand:
-            print(f"{BELOW_A_NAME}{by_hand}: put there by hand{reader.published_at()}, and not verified")
+            print(f"{BELOW_A_NAME}{by_hand}: added by hand{reader.published_at()}, and not verified")
         for entry, state in states.items():
             if state == "differs":
                 print(f"{BELOW_A_NAME}differs from the published file: {data_dir / entry.path}")

@@ -1,4 +1,4 @@
-"""What `bmx-grid data show` says of a data set, a table, or a file of spans or scores."""
+"""Show a data set, a table, or a file of spans or scores."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def show_files(names: Sequence[str], limit: int) -> list[str]:
 
 
 def show_set(reader: DatasetReader, data_dir: Path, limit: int) -> None:
-    """Print what a data set holds; of a table also its columns, and the command that runs it."""
+    """Print the segments of a data set; for a table also its columns and the command that runs it."""
     to_run = ""
     if isinstance(reader, Tabular):
         reader, to_run = _recognised(reader)
@@ -72,7 +72,7 @@ def _test_set_command(reader: MtMetricsEval, *, has_reference: bool) -> str:
 
 
 def _metric_choice(*, has_reference: bool) -> str:
-    """Metrics that read what the segments have: without a reference one that reads the source."""
+    """Choose example metrics for the texts of the segments: without references those that read the source."""
     return "'metric=[chrf,sentence_bleu]'" if has_reference else "'metric=[xlmr_sbert]'"
 
 
@@ -132,7 +132,7 @@ def _range(scores: Floats) -> str:
 
 
 def _has_segments(path: Path) -> bool:
-    """Whether a file of spans is a table of rated segments as well."""
+    """Whether a file of spans also has the columns of a table of rated segments."""
     return span_format(path) in (JSONL, NESTED) and _is_rated(open_table(path))
 
 
@@ -149,7 +149,7 @@ def _is_rated(table: TableFile) -> bool:
 
 
 def _show_items(path: Path) -> None:
-    """Print what a file of items without human scores holds, and how it is scored or read."""
+    """Print the contents of a file of items without human scores, and how to score or import them."""
     outputs = open_table(path).outputs
     n_items = len({output.id for output in outputs})
     count = f"{counted(len(outputs), 'output')} of {counted(n_items, 'item')}"
@@ -180,7 +180,7 @@ def _print_row(label: str, text: str) -> None:
 
 
 def _show_spans(path: Path, limit: int) -> None:
-    """Print what a file of error spans holds, and how it is given to a sweep."""
+    """Print the contents of a file of error spans, and how to use it in a sweep."""
     rows = read_spans(path).rows
     judged = rows[rows.value.notna()]
     n_texts = f"{counted(len(judged), 'judged text')} of {len(rows):,}"

@@ -22,7 +22,7 @@ from bmx_grid.words.perturbation import Role
 from bmx_grid.words.segmentation import split_words
 from bmx_grid.words.tags import WEIGHTS
 
-# What the words of a major error weigh together, but for rounding.
+# The total weight of the words of a major error, less a tolerance for rounding.
 MAJOR = WEIGHTS["major"] - 1e-9
 PredictedSpan = dict[str, Any]
 
@@ -59,10 +59,10 @@ def predictions(
     error_free_from: float | None,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[str]:
-    """A line per item. Scores are turned so that higher is better, on the scale that `score` prints.
+    """Yield one line of predictions per item, with scores on the scale that `score` prints; higher is better.
 
-    lists: the texts that the scorer reads, as `Scorer.explain` takes them. with_spans: also `task1_pred`, runs of words
-    to which the explainer gives weights of errors. error_free_from: also `task3_pred`, 1 for scores from there on.
+    lists: the texts that the scorer reads, as `Scorer.explain` takes them. with_spans: adds `task1_pred`, runs of words
+    with weights of errors. error_free_from: adds `task3_pred`, 1 for scores of at least this value.
     """
     scored = scorer.explain(**lists, progress=progress)
     metric = scorer.metric
@@ -86,7 +86,7 @@ def predictions(
 
 
 def _spans(explanation: Explanation) -> list[PredictedSpan]:
-    """The runs of words with attributions below 0: minus the weights of errors, the smallest of which is minor."""
+    """Turn runs of words with negative attributions into spans; the severity follows from their total weight."""
     spans: list[PredictedSpan] = []
     start = 0
     previous_is_marked = False

@@ -1,7 +1,7 @@
-"""A sweep, run by Hydra: its flags, its folders, its launchers and sweepers.
+"""Run a sweep with Hydra: its flags, folders, launchers and sweepers.
 
-Arguments are changed before Hydra reads them only where people write less than it asks for: a plus may be left out, and
-names may be those of papers. `api.hydra_files` checks the files that it reads.
+Hydra reads changed arguments only if users may write less than it requires: a plus is optional, and names of metrics
+may be those of papers. `api.hydra_files` checks the files that it reads.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ RECORD = ".hydra"
 SECRET = "BMX_SECRET_"  # begins the names of environment variables
 SECRET_REFERENCE = re.compile(r"\$\{oc\.env:(BMX_SECRET_\d+)\}")
 HYDRAS = re.compile(r"[+~]*hydra\b")  # begins an override of Hydra's own
-MOST_SWEEPS = 10_000  # of a multirun, all of which Hydra lists before the first one starts
+MOST_SWEEPS = 10_000  # sweeps of one multirun; Hydra lists them all before the first one starts
 LONGEST_FOLDER = 200  # characters of the name of a sweep's folder in a multirun
 HELP_COLUMNS = 80
-HELP_KEYS = "KEYS OF config.yaml"  # stands for them in its help
+HELP_KEYS = "KEYS OF config.yaml"  # replaced by the keys in Hydra's help
 _new_folders: list[Path] = []  # that Hydra makes
 
 
 class Failed(BmxError):
-    """A sweep of a multirun that failed, with its exit status; what is wrong has been said."""
+    """A sweep of a multirun that failed, with its exit status. The error is already printed."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status)
@@ -65,7 +65,7 @@ class Failed(BmxError):
 
 
 class _Past(BaseException):
-    """Carries what a sweep raised past Hydra, which would say more of it than one sentence."""
+    """Carry an exception past Hydra, which would print a traceback."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(error)
@@ -78,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def compose_and_run(arguments: Sequence[str]) -> int:
-    """Do what the arguments say; the exit status. Raises BmxError for every mistake in them."""
+    """Run a sweep or a multirun. Returns the exit status; raises BmxError for every mistake in the arguments."""
     with help_of_any_type(), checked_files(), _only_what_is_filled(), ExitStack() as stack:
         parsed = _parsed(arguments)
         folder = None if parsed.config_dir is None else options_folder(parsed.config_dir)
@@ -110,7 +110,7 @@ def compose_and_run(arguments: Sequence[str]) -> int:
                 _check_composed(of_sweep, folder)
             return _by_hydra(parsed, lines, overrides, folder)
         except ConfigError:
-            # It may say more than Hydra does.
+            # The message can be more exact than Hydra's.
             if is_ours:
                 _check_composed(of_sweep, folder)
             raise
@@ -148,14 +148,14 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     try:
         parsed, others = parser.parse_known_intermixed_args(list(arguments))
     except argparse.ArgumentError as error:
-        raise ConfigError(f"{error}; `bmx-grid run --hydra-help` lists what can be given.") from error
+        raise ConfigError(f"{error}; `bmx-grid run --hydra-help` lists the arguments.") from error
     for flag in others:
         raise ConfigError(f"{unknown('option', flag.partition('=')[0], flags)} Keys have no dashes: KEY=VALUE.")
     if parsed.experimental_rerun:
         way_out = "run the sweep again from its output folder: --config-path DIR/.hydra"
         raise ConfigError(f"--experimental-rerun loads a pickle, which can run any code; {way_out}.")
     if parsed.config_path is not None and "://" not in parsed.config_path:
-        # Hydra would look for it beside this module.
+        # By default Hydra searches the folder of this module.
         parsed.config_path = str(folder_path(parsed.config_path, "--config-path").absolute())
     return parsed
 
@@ -193,7 +193,7 @@ def _with_secrets(line: str) -> str:
 
 
 def _lines_of_hydra(parsed: argparse.Namespace, overrides: Sequence[Override]) -> Iterator[str]:
-    """The overrides that say where a sweep goes."""
+    """Overrides that set the folders of a sweep."""
     if parsed.config_path or parsed.config_name:
         ours = yaml.safe_load((CONFIGS / "config.yaml").read_text("utf-8"))["hydra"]
         yield f"hydra.run.dir='{ours['run']['dir']}'"
@@ -218,7 +218,7 @@ def _lines_of_hydra(parsed: argparse.Namespace, overrides: Sequence[Override]) -
 
 
 def _some_values(override: Override, most: int) -> list[str]:
-    """An override with each of its first values; what has no list of them, as glob(*), as it is written."""
+    """Split an override into its first `most` values; a value without a list, such as glob(*), stays as it is."""
     line = override.input_line or ""
     if not override.is_sweep_override() or not override.is_discrete_sweep() or "glob(" in line:
         return [line]
@@ -241,7 +241,7 @@ def _by_hydra(parsed: argparse.Namespace, lines: Sequence[str], overrides: Seque
                 stack.enter_context(redirect_stdout(shown))
             sweep()
     except SystemExit as stop:
-        # With any other status it has said what is wrong.
+        # A sweep that fails otherwise prints its error itself.
         status = 2 if stop.code else 0
     except Failed as failed:
         if os.environ.get(FULL_ERROR) == "1":
@@ -263,7 +263,10 @@ def _shows(parsed: argparse.Namespace) -> bool:
 
 @contextmanager
 def _surroundings(arguments: Sequence[str]) -> Iterator[None]:
-    """Hydra reads sys.argv, raises what it would otherwise print with a traceback, and logs to standard output."""
+    """Adjust sys.argv, error handling and logging for Hydra, and restore them.
+
+    Hydra reads sys.argv, prints errors with a traceback, and logs to standard output.
+    """
     argv, full, handlers = sys.argv, os.environ.get(FULL_ERROR), logging.root.handlers[:]
     sys.argv = [argv[0], *arguments]
     os.environ[FULL_ERROR] = "1"
@@ -329,7 +332,10 @@ OmegaConf.register_new_resolver("bmx.one_folder", _one_folder, replace=True)
 
 @hydra.main(config_path=str(CONFIGS), config_name="config", version_base="1.3")
 def sweep(config: DictConfig) -> float:
-    """Run one sweep; what a sweeper may maximise: the largest gain on other data, else the largest correlation."""
+    """Run one sweep.
+
+    Returns the value that a sweeper maximises: the largest held-out gain, else the largest correlation.
+    """
     from bmx_grid.api.sweep import objective
 
     own = HydraConfig.get()

@@ -1,4 +1,4 @@
-"""Score translations with a metric: alone, boosted by a recipe, or by
+"""Score translations with a metric: unboosted, boosted by a recipe, or boosted by
 s1 = w * s0 + (1 - w) * M_p.
 
 A file holds one segment per line, in UTF-8, ended by LF or CR LF. The file
@@ -7,13 +7,13 @@ A file holds one segment per line, in UTF-8, ended by LF or CR LF. The file
 Scores of BLEU, chrF and TER are printed on sacreBLEU's scale, 0 to 100; in
 sweeps, tables and Python they are divided by 100, as in the paper.
 
-Scores are those of the metric alone, unless a boost is named: a recipe (chosen
-by a sweep, or embedded), or -p and -w.
+The default is the unboosted metric. A boost is a recipe (fitted by a sweep, or
+embedded), or -p and -w.
 
 settings (--set, repeatable):
   metric.KEY=VALUE, explainer.KEY=VALUE   any key of the option's YAML file;
                             of one of several metrics metric.NAME.KEY=VALUE
-  seed=0                    every random draw comes from it
+  seed=0                    of all random draws
   max_texts=100000          the most texts for one segment
   side=both | hypothesis    with -p and -w: whose words are aggregated
   aggregation=power_mean    with -p and -w: or another option of that group
@@ -80,7 +80,7 @@ ComponentSettings = Mapping[str, Any]  # of --set
 # Of one unpacked file: a few kilobytes of gzip may hold more than the memory.
 MAX_BYTES = 200_000_000
 NOT_TEXT = (b"PK\x03\x04", b"PAR1")  # how workbooks and Parquet files begin
-# What the first line of a table holds, by the end of its name.
+# The unit of the first line of a table, by the end of its name.
 SIGNS_OF_TABLES = {".csv": ",;", ".tsv": "\t", ".jsonl": "{"}
 
 
@@ -94,18 +94,18 @@ def _parser() -> argparse.ArgumentParser:
     cli = parser("score", __doc__)
     add = cli.add_argument
     metrics = ", ".join(_scoring_options("metric"))
-    names = f"needed unless a recipe is given; several are several blocks: {metrics}"
+    names = f"needed without --recipe; several metrics print several blocks: {metrics}"
     add("--metric", metavar="NAME", nargs="+", default=[], help=names)
     explainers = ", ".join(_scoring_options("explainer"))
     default = f"default: {DEFAULT_EXPLAINER}, or the recipe's"
     add("--explainer", metavar="NAME", help=f"{explainers} ({default}); none: no attributions")
     known = ", ".join(embedded()) or "none yet"
-    add("--recipe", metavar="FILE|NAME", help=f"boost as a recipe says; embedded: {known}; {LIST} shows them")
+    add("--recipe", metavar="FILE|NAME", help=f"boost by a recipe; embedded: {known}; {LIST} shows them")
     power = "boost by the power mean with this power; -p=-inf: the minimum (default with -w: the paper's median)"
     add("-p", type=float, help=power)
     weight = "share of the metric itself in that boost, 0 to 1 (default with -p: the paper's median)"
     add("-w", type=float, help=weight)
-    needed = "; needed where the metric reads it"
+    needed = "; needed if the metric reads it"
     several = f"one reference per line{needed}; several files are several references of each segment"
     files: dict[str, Any] = {"metavar": "FILE", "action": "extend", "default": []}
     add("-s", "--source", nargs=1, help=f"one source per line{needed}", **files)
@@ -115,13 +115,13 @@ def _parser() -> argparse.ArgumentParser:
     encoding = "of files without a byte-order mark, as cp1252 (default: UTF-8)"
     add("--encoding", metavar="NAME", help=encoding)
     add("--json", action="store_true", help="print JSON, with all digits")
-    add("--format", choices=("text", WMT26), default="text", help="what is read and printed (above)")
+    add("--format", choices=("text", WMT26), default="text", help="the format of input and output (below)")
     free_from = "with --format wmt26: the score, as printed, from which on an output counts as free of errors"
     add("--error-free-from", type=float, metavar="SCORE", help=free_from)
     add("--only-system", action="store_true", help="scores and tests of systems, not of segments")
     thresholds = (
-        "the output folder of a sweep with evaluation=[levels]: also say how often people agree with a difference of "
-        "two systems of that size"
+        "the output folder of a sweep with evaluation=[levels]: also print how often people agree with a difference "
+        "of this size between two systems"
     )
     add("--thresholds", metavar="DIR", help=thresholds)
     add("-q", "--quiet", action="store_true", help="no notes and no progress")
@@ -135,14 +135,14 @@ def _scoring_options(group: str) -> list[str]:
 
 
 def _run(parsed: Namespace) -> str:
-    """What is to be printed; notes and progress go to standard error at once.
+    """Score the texts and format the result; notes and progress go to standard error at once.
 
     Raises BmxError for every mistake that the user can fix.
     """
     if parsed.recipe == LIST:
         return sentences(recipes_in_words().splitlines())
     names = list(dict.fromkeys(parsed.metric))
-    # from here on the name of one metric
+    # one metric per call from this line on
     parsed.metric = names[0] if names else None
     _check(parsed)
     settings: dict[str, Any] = {}
@@ -160,7 +160,7 @@ def _run(parsed: Namespace) -> str:
 
 
 def _of_several(parsed: Namespace, names: Sequence[str], settings: ComponentSettings) -> str:
-    """What is to be printed of several metrics: a block for each, in JSON an object by name."""
+    """Score with several metrics: one block each, or one JSON object by name."""
     if parsed.recipe is not None or parsed.format == WMT26:
         with_one = "--recipe" if parsed.recipe is not None else "--format wmt26"
         raise ConfigError(f"{with_one} is for one metric, and --metric names {', '.join(names)}; name one.")
@@ -180,7 +180,7 @@ def _of_several(parsed: Namespace, names: Sequence[str], settings: ComponentSett
 
 
 def _width() -> int | None:
-    """Of a terminal; other programs get all columns in lines of any length."""
+    """The width of a terminal; other programs get all columns in lines of any length."""
     return terminal_width() if sys.stdout.isatty() else None
 
 
@@ -193,7 +193,7 @@ def _settings_of(name: str, names: Sequence[str], settings: ComponentSettings) -
         if group != "metric":
             settings_of_metric[key] = value
         elif metric not in names or not rest_of_metric:
-            raise ConfigError(f"--set {key}: there are several metrics; say of which: metric.{names[0]}.{rest}.")
+            raise ConfigError(f"--set {key}: there are several metrics; name one: metric.{names[0]}.{rest}.")
         elif metric == name:
             settings_of_metric[f"metric.{rest_of_metric}"] = value
     return settings_of_metric
@@ -210,7 +210,7 @@ def _scorer_of_texts(parsed: Namespace, settings: ComponentSettings, texts: Mapp
 
 
 def _scored(parsed: Namespace, scorer: Scorer, texts_of_files: Mapping[Role, list[Any]], seed: int) -> ScoredValues:
-    """What is to be printed of a metric. seed: of the resamples of segments."""
+    """Score with one metric, for every form of output. seed: of the resamples of segments."""
     texts = dict(texts_of_files)
     if len(texts["reference"]) > 1:
         texts["reference"] = [_reference_sets(texts["reference"])]
@@ -219,7 +219,7 @@ def _scored(parsed: Namespace, scorer: Scorer, texts_of_files: Mapping[Role, lis
     for name, hypotheses in zip(names, texts["hypothesis"], strict=True):
         lists = {PLURAL[role]: texts[role][0] for role in scorer.reads if role != "hypothesis"}
         lists_by_system[name] = {"hypotheses": hypotheses, **lists}
-    # What is not shown is not explained.
+    # Hidden attributions are not computed.
     shown = scorer if parsed.words else scorer.unexplained
     thresholds = None
     if parsed.thresholds is not None:
@@ -268,7 +268,7 @@ def _predictions(parsed: Namespace, settings: ComponentSettings) -> str:
         parsed.language_pair = pairs.pop()
     scorer = _scorer(parsed, settings, [])
     if parsed.words and (scorer.explainer is None or not scorer.explainer.marks_errors):
-        raise ConfigError("--words with --format wmt26 gives error spans, which --explainer spans marks; name it.")
+        raise ConfigError("--words with --format wmt26 prints error spans; add --explainer spans.")
     shown = scorer if parsed.words else scorer.unexplained
     lists = lists_read(outputs, shown.reads, path)
     with _progress(parsed, shown, lists) as progress:
@@ -290,7 +290,7 @@ def _check(parsed: Namespace) -> None:
         raise ConfigError(f"--metric NAME or --recipe FILE is needed; metrics are {known}.")
     several = len(parsed.hypothesis) > 1
     if parsed.words and parsed.explainer == NONE:
-        raise ConfigError("--words needs an explainer, and --explainer none has none; name one, or leave --words out.")
+        raise ConfigError("--words requires an explainer, but --explainer is none; name one, or leave --words out.")
     if parsed.words and several and parsed.format != WMT26:
         raise ConfigError("--words shows the words of one system: give one file of hypotheses.")
     if parsed.format == WMT26:
@@ -299,14 +299,16 @@ def _check(parsed: Namespace) -> None:
             without = "".join(f", without {flag}" for flag in wrong)
             raise ConfigError(f"--format wmt26 reads one file of items, and nothing else: -t FILE.jsonl{without}.")
     elif parsed.error_free_from is not None:
-        raise ConfigError("--error-free-from is of --format wmt26; add it, or leave this out.")
+        raise ConfigError("--error-free-from requires --format wmt26; add it, or leave --error-free-from out.")
     if parsed.thresholds is not None:
         is_boosted = parsed.recipe or parsed.p is not None or parsed.w is not None
         if parsed.metric is None or is_boosted or not several:
-            raise ConfigError("--thresholds is of a metric alone and two systems; give --metric and two --hypothesis.")
+            raise ConfigError(
+                "--thresholds requires an unboosted metric and two systems; give --metric and two --hypothesis."
+            )
     if len(set(parsed.hypothesis)) < len(parsed.hypothesis):
         files = ", ".join(parsed.hypothesis)
-        raise ConfigError(f"--hypothesis: the same file is given twice: {files}.")
+        raise ConfigError(f"--hypothesis: repeated file: {files}; name different files.")
 
 
 def _scorer(parsed: Namespace, settings: ComponentSettings, references: Sequence[list[str]]) -> Scorer:
@@ -346,7 +348,7 @@ def _metric(parsed: Namespace, scorer: Scorer) -> str:
 
 
 def _texts(parsed: Namespace) -> dict[Role, list[Any]]:
-    """role -> the lines of each of its files. Raises DataError where they are unreadable, empty or uneven."""
+    """Read the lines of every file, by role. Raises DataError if a file is unreadable, empty, or of another length."""
     files = {role: getattr(parsed, role) for role in ROLES}
     names = list(itertools.chain.from_iterable(files.values()))
     if names.count("-") > 1:
@@ -360,7 +362,7 @@ def _texts(parsed: Namespace) -> dict[Role, list[Any]]:
             texts[role].append(lines)
             lines_by_flag[f"--{role} {name}"] = lines
     if names and check_aligned(lines_by_flag) == 0:
-        raise DataError(f"{' and '.join(names)}: no lines, so there is nothing to score.")
+        raise DataError(f"{' and '.join(names)}: no lines to score; name files with texts.")
     return texts
 
 

@@ -33,7 +33,7 @@ from bmx_grid.words.segmentation import split_words
 
 RESAMPLES = 1000
 LEVEL = 0.05
-LONGEST_LINE = 1_000_000  # characters, of words where there is no terminal
+LONGEST_LINE = 1_000_000  # characters; output without a terminal is not wrapped
 ScoredValues = dict[str, Any]
 
 
@@ -66,7 +66,7 @@ def segments(scorer: Scorer, scored: Scored, *, words: bool) -> ScoredValues:
 
 
 def _explained_words(explanation: Explanation, scale: int) -> ScoredValues:
-    """Role -> its words, each with its attribution on the scale of the scores."""
+    """Pair the words of each role with their attributions, on the scale of the scores."""
     sides: ScoredValues = {}
     for role, text in explanation.item.texts().items():
         attributions = (scale * explanation.attributions[role]).tolist()
@@ -102,7 +102,7 @@ def human_agreement(path: Path, metric: str, system_score: str, gap: float) -> l
 
 
 def system_kind(scorer: Scorer) -> str:
-    """What a system's score is: made of summed statistics, "corpus", or the "mean" of its segments."""
+    """How a system's score is computed: "corpus" from summed statistics, or "mean" of segments."""
     return "corpus" if scorer.has_statistics else "mean"
 
 
@@ -115,9 +115,9 @@ def systems(
     with_segments: bool,
     thresholds: tuple[Path, str] | None = None,
 ) -> ScoredValues:
-    """The scores of systems with intervals, and paired tests of every two; texts, scores: by system.
+    """Compute scores of systems with intervals, and paired tests of every two. texts, scores: by system.
 
-    thresholds: a table of `human_agreement`, and the name of the metric there.
+    thresholds: a table of `human_agreement`, and the name of the metric in this table.
     """
     metric = scorer.metric
     kind = system_kind(scorer)
@@ -146,7 +146,7 @@ def systems(
         for estimate in ("difference", "low", "high"):
             row[estimate] = scale * getattr(test, estimate)
         if thresholds is not None:
-            # Thresholds are on the scale of the table, not of what is printed.
+            # Thresholds are on the scale of the table, not on the printed one.
             row["people"] = human_agreement(*thresholds, kind, test.difference)
         compared.append(row)
     values: ScoredValues = {
@@ -164,7 +164,7 @@ def systems(
 
 
 def as_json(values: ScoredValues) -> str:
-    """All digits, null for what is undefined."""
+    """Write JSON with all digits, and null for undefined values."""
     # json writes NaN and infinity as names that JSON has not; when it reads them again, they become null.
     defined = json.loads(json.dumps(values), parse_constant=lambda _: None)
     return json.dumps(defined, ensure_ascii=False, indent=1)
@@ -180,7 +180,7 @@ def scored_text(values: ScoredValues, width: int | None) -> str:
         conclusion = _mean_of_segments(values)
     parts = [wrapped(conclusion, width or WIDTH), tables_as_text(tables, width).rstrip()]
     words = [wrapped(line, width or LONGEST_LINE, "    ") for line in _lines_of_words(values)]
-    # Signatures are copied: no line of them is broken.
+    # Users copy signatures, so their lines are not wrapped.
     signatures = [f"{key}: {values[key]}" for key in ("signature", "explainer") if key in values]
     return "\n\n".join(filter(None, [*parts, "\n".join(words), "\n".join(signatures)]))
 
@@ -196,12 +196,12 @@ def _mean_of_segments(values: ScoredValues) -> str:
 
 
 def _has_other_base(rows: Sequence[ScoredValues]) -> bool:
-    """Whether the metric alone scores otherwise."""
+    """Whether a boosted score differs from the unboosted one."""
     return any(row["score"] != row["base"] for row in rows)
 
 
 def _table_of_segments(values: ScoredValues) -> Table:
-    """A row per segment; the scores of the metric alone are another column if they differ."""
+    """One row per segment; unboosted scores are a further column if they differ."""
     form = _form(values)
     rows = [{"#": str(place), **row} for place, row in enumerate(values["scores"], start=1)]
     columns = [Column("#"), Column("score", form=form)]
@@ -222,12 +222,12 @@ def _lines_of_words(values: ScoredValues) -> Iterator[str]:
 
 
 def _digits(values: ScoredValues) -> int:
-    """Behind the point of a score."""
+    """The number of decimals of scores."""
     return 4 if values["scale"] > 1 else 6
 
 
 def _form(values: ScoredValues) -> str:
-    """Of scores."""
+    """The format specification of scores."""
     return f".{_digits(values)}f"
 
 
@@ -263,7 +263,7 @@ def _best_system(values: ScoredValues) -> str:
 
 
 def _tables_of_systems(values: ScoredValues) -> Iterator[Table]:
-    """The systems, best first; every two of them; the scores of their segments, if they are wanted."""
+    """Tables of the systems (best first), their pairs and, on request, their segments."""
     form = _form(values)
     kind = "Corpus scores" if values["system_score"] == "corpus" else "Mean scores of segments"
     direction = "" if values["higher_is_better"] else "; lower is better"

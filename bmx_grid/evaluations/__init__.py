@@ -1,1 +1,1 @@
-"""Evaluations: what is computed from each finished setting, one table each."""
+"""Evaluations: each computes tables from finished settings."""

@@ -1,4 +1,4 @@
-"""What an evaluation is: from finished settings to the rows of tables."""
+"""The interface of evaluations: from finished settings to the rows of tables."""
 
 from __future__ import annotations
 
@@ -33,14 +33,16 @@ OF_PAIR = NAMES[:2]  # metrics of one language pair
 OF_METRIC = NAMES[:3]  # explainers of one metric and pair
 OF_PAIRS = ("dataset", *NAMES[2:])  # language pairs of a data set, of one metric and explainer
 OF_SETS = NAMES[2:]  # all language pairs and data sets of one metric and explainer
-BASE = "base"  # the point of the metric alone
+BASE = "base"  # the point of the baseline
 SettingNames = tuple[str, str, str, str]  # data set, language pair, metric, explainer
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with its 95 % interval, such as a gain; NaN where undefined. A field of a row that is one makes three
-    columns, with _low and _high, one that is `Measured` the columns low and high, and one that is `Tested` p as well.
+    """A value with its 95 % interval, such as a gain; NaN where undefined.
+
+    A field of a row that is one makes three columns, with _low and _high, one that is `Measured` the columns low and
+    high, and one that is `Tested` p, too.
 
     p: two-sided, of 0, by Student's t of the value over its standard error.
     """
@@ -63,21 +65,22 @@ class Estimate:
 
 
 NOTHING = Estimate()
-Measured = Annotated[Estimate, "what a row is about"]
-Tested = Annotated[Estimate, "what a row is about, with its p value"]
+Measured = Annotated[Estimate, "the subject of a row"]
+Tested = Annotated[Estimate, "the subject of a row, with its p value"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class SettingRow:
-    """A row of a table, with the names of its setting: a sweep writes them before the columns of the row.
+    """A row of a table; a sweep writes the names of its setting before its own columns.
 
-    KEY: what rows of one setting differ in; by default all that a row says. LATER: numbers that older tables lack.
+    KEY: columns that distinguish the rows of one setting; by default all columns. LATER: numbers that older tables
+    lack.
     """
 
     KEY: ClassVar[tuple[str, ...] | None] = None
     LATER: ClassVar[tuple[str, ...]] = ()
 
-    # made by `str`: a default that stands in the class would become that of a field of this name in a row
+    # made by `str`: a default in the class would become that of a row's field of this name
     dataset: str = field(default_factory=str)
     language_pair: str = field(default_factory=str)
     metric: str = field(default_factory=str)
@@ -100,14 +103,14 @@ class SettingRow:
 
 
 class SegmentCodes:
-    """In which item, system, cluster and document N segments are; int64[N] numbers from 0.
+    """The item, system, cluster and document of N segments; int64[N] numbers from 0.
 
     named: bool[N] whether a segment names its system; names: of the systems, in the order of their numbers. A segment
     without a document is a document of its own.
     """
 
     def __init__(self, segments: SegmentSet, clusters: Sequence[str]) -> None:
-        # Numbers need a name for all; `named` says which segments have none.
+        # Numbers need a name for every segment; `named` marks the unnamed segments.
         systems = [segment.system or "" for segment in segments.segments]
         named = [segment.system is not None for segment in segments.segments]
         # No id of a document begins with this character: the names cannot meet.
@@ -120,11 +123,11 @@ class SegmentCodes:
         self.documents = codes(documents)
 
     def of_systems(self, scores: Mapping[str, float]) -> Floats:
-        """float64[systems] from scores by the name of a system; NaN where there is none."""
+        """float64[systems] from scores by the name of a system; NaN if missing."""
         return np.array([scores.get(system, math.nan) for system in self.names], dtype=np.float64)
 
     def table(self, scores: Floats) -> Floats:
-        """float64[items, systems] from float64[N] scores of segments; NaN where there is none."""
+        """float64[items, systems] from float64[N] scores of segments; NaN if missing."""
         by_item = np.full((number_of(self.items), len(self.names)), np.nan)
         by_item[self.items[self.named], self.systems[self.named]] = scores[self.named]
         return by_item
@@ -134,7 +137,7 @@ class SegmentCodes:
 class Combination:
     """Data set x language pair x metric x explainer, with the objects behind the names.
 
-    explainer: None for the metric alone. items: N, the texts that the metric reads.
+    explainer: None for the baseline. items: N, the texts that the metric reads.
     """
 
     segments: SegmentSet
@@ -157,19 +160,19 @@ class Combination:
 
 @dataclass(frozen=True, eq=False)
 class Finished(Combination):
-    """A finished setting: N segments with their judgements, what a metric scored and an explainer attributed.
+    """A finished setting: N segments with human scores, metric scores and attributions.
 
-    scores: float64[N] of the metric alone, and the attributions by role (no roles without an explainer). clusters: N
+    scores: float64[N] of the baseline, and the attributions by role (no roles without an explainer). clusters: N
     labels; segments of one label share a source, a reference or a document, texts also across the language pairs of a
     data set, and are drawn together.
     surface: its grid (`grid_surface.GridOfSetting`), computed as the setting ended; None in a sweep without a grid.
     segmented: how the texts are segmented.
     others: float64[N] scores of other metrics of the sweep on the same segments, by name, for those that average them.
-    averages: the best of these averages, kept for all settings that choose among them (`boosts.controls`).
-    further: float64[K] scores of the texts that an evaluation wants scored (`Evaluation.texts`), by its key.
-    boosted: float64[N] boosted scores by the name of their point, as the evaluations before this one declared them
-    (`Evaluation.points`); NaN for a segment without one. gains: over the metric alone at these points, in the
-    correlation of the grid, as the evaluations before this one estimated them (`Evaluation.gains`).
+    averages: the best of their averages, kept for all settings that choose among them (`boosts.controls`).
+    further: float64[K] scores of the texts that an evaluation wants scored (`Evaluation.texts`), by its key. boosted:
+    float64[N] boosted scores by the name of their point, as the evaluations before this one declared them
+    (`Evaluation.points`); NaN for a segment without one. gains: over the baseline at these points, in the correlation
+    of the grid, as the evaluations before this one estimated them (`Evaluation.gains`).
     """
 
     scores: AttributionSet
@@ -184,7 +187,7 @@ class Finished(Combination):
 
     @property
     def points(self) -> Mapping[str, Floats]:
-        """float64[N] scores by point: the metric alone as "base", then those of `boosted`."""
+        """float64[N] scores by point: the baseline as "base", then those of `boosted`."""
         return {BASE: self.scores.base_scores, **self.boosted}
 
     @property
@@ -194,7 +197,7 @@ class Finished(Combination):
 
     @cached_property
     def codes(self) -> SegmentCodes:
-        """In which item, system and cluster its segments are."""
+        """The item, system and cluster of its segments."""
         return SegmentCodes(self.segments, self.clusters)
 
     @property
@@ -203,9 +206,9 @@ class Finished(Combination):
         return tuple(role for role in ROLES if role in self.metric.reads or role in self.scores.attributed)
 
     def words_of(self, role: Role) -> Rows:
-        """N rows of the words of a text that attributions belong to.
+        """N rows of the words of a text that have attributions.
 
-        Words that an explanation made elsewhere says nothing of are not among them.
+        Imported explanations may lack some words; these are left out.
         """
         return tuple(self._rows(role))
 
@@ -218,7 +221,7 @@ class Finished(Combination):
         return np.fromiter(map(len, self._rows(role)), dtype=np.int64, count=len(self.items))
 
     def _rows(self, role: Role) -> Iterable[tuple[str, ...]]:
-        # An explanation made elsewhere may say nothing of some words, and was carried to the others.
+        # Imported explanations may lack words; attributions were carried over to the other ones.
         if role in self.scores.attributed:
             return self.scores.attributed[role]
         return (self.segmented.words(role, item.text(role)) for item in self.items)
@@ -240,12 +243,12 @@ class Finished(Combination):
         return replace(self, gains={**self.gains, **gains})
 
 
-# Applies a function to every item of a list, here or in other processes.
+# Applies a function to every item of a list, in this process or in others.
 Each = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 
 
 def here(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-    """What a function returns for each item."""
+    """Apply a function to each item in this process."""
     return [function(item) for item in items]
 
 
@@ -263,15 +266,14 @@ def grouped(settings: Sequence[Finished], names: Sequence[str]) -> list[list[int
 class Evaluation(Component):
     """Evaluates finished settings. The rows of all settings of a sweep make its tables.
 
-    It reads stored scores and attributions only: a cached sweep is evaluated anew without a metric call. Results
-    depend on the settings and on the identity fields of the evaluation, and on nothing else.
+    It reads stored scores and attributions only: a cached sweep is evaluated anew without a metric call. Results depend
+    on the settings and on the identity fields of the evaluation, and on nothing else.
 
-    ROWS: the tables, each with the class of its rows, whose fields are the columns after NAMES, which questions read as
-    well where it is a `SettingRow`. A field named as one of NAMES is in its place, for rows that speak of something
-    else than their setting.
-    SCOPE: the names that settings share which are evaluated together; by default each setting alone.
-    QUESTIONS: the modules of questions of the analysis that its tables answer, where the analysis has none of them.
-    SECONDS: estimated, per segment on one core, with 1,000 resamples where it has a field `resamples`.
+    ROWS: the tables, each with the class of its rows, whose fields are the columns after NAMES, which questions read if
+    it is a `SettingRow`. A field named as one of NAMES replaces it, for rows about something else than their setting.
+    SCOPE: settings with equal values of these names are evaluated together; by default each setting is a scope.
+    QUESTIONS: modules of questions for its tables, in addition to those of the analysis. SECONDS: estimated, per
+    segment on one core, with 1,000 resamples if it has a field `resamples`.
     """
 
     ROWS: ClassVar[Mapping[str, type]]
@@ -281,7 +283,7 @@ class Evaluation(Component):
 
     @property
     def reads_ground_truth(self) -> bool:
-        """Whether it needs attributions of words beside those of the hypothesis."""
+        """Whether it needs attributions of words of the source or reference."""
         return False
 
     @property
@@ -291,22 +293,22 @@ class Evaluation(Component):
 
     @abstractmethod
     def of_scope(self, settings: Sequence[Finished]) -> Sequence[Any]:
-        """A result for each of the settings of one scope: of any type, for `rows` and the report.
+        """Return a result of any type per setting of one scope, for `rows` and the report.
 
         Undefined numbers are NaN, and counted. It may run in another process.
         """
 
     def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[Any]:
-        """A result for each setting of a sweep, once all have ended; what concerns several scopes is added here.
+        """Return a result per setting of a finished sweep; results that need several scopes are added in this method.
 
-        settings: without those that failed. each: applies a function to every item of a list, in worker processes
-        where that is quicker; what it is given must be picklable.
+        settings: without those that failed. each: applies a function to every item of a list, in worker processes if
+        that is quicker; its arguments must be picklable.
         """
         groups = grouped(settings, self.SCOPE)
         scopes = []
         for places in groups:
             scopes.append([settings[place] for place in places])
-        # Scopes take the settings apart; results stand in the order of the settings again.
+        # Scopes group the settings; results return to the order of the settings.
         results: list[Any] = [None] * len(settings)
         for places, results_of_scope in zip(groups, each(self.of_scope, scopes), strict=True):
             for place, result in zip(places, results_of_scope, strict=True):
@@ -314,7 +316,7 @@ class Evaluation(Component):
         return results
 
     def rows(self, result: Any) -> Mapping[str, Sequence[Any] | ColumnValues]:
-        """By table the rows of a result, or their columns where there are thousands of rows.
+        """The rows of a result by table; columns in place of thousands of rows.
 
         They are its fields named as the tables. Of a mapping they are the values; a table that is no key has no rows.
         """
@@ -323,7 +325,7 @@ class Evaluation(Component):
         return {table: getattr(result, table) for table in self.ROWS}
 
     def columns(self, result: Any) -> dict[str, ColumnValues]:
-        """The rows of a result as columns, by table. Raises ValueError where they are not those of ROWS."""
+        """The rows of a result as columns, by table. Raises ValueError if they are not those of ROWS."""
         rows = self.rows(result)
         return {table: as_columns(row, rows[table]) for table, row in self.ROWS.items()}
 
@@ -344,20 +346,20 @@ class Evaluation(Component):
         return {}
 
     def gains(self, result: Any) -> Mapping[str, Estimate]:
-        """Gains over the metric alone at declared points, for the evaluations that follow; none by default."""
+        """Gains over the baseline at declared points, for the evaluations that follow; none by default."""
         return {}
 
     def segment_columns(self, result: Any) -> ColumnValues:
-        """What a result says of each of the N segments, for the table of scores; nothing by default."""
+        """Columns with a value per segment (N) for the table of scores; none by default."""
         return {}
 
     def inapplicable(self, n_metrics: int, n_explainers: int, sets: Sequence[SegmentSet]) -> str:
-        """Why it has no rows for so many metrics and explainers on these sets, as a clause; "" where it has."""
+        """Why it has no rows for so many metrics and explainers on these sets, as a clause; "" if it has."""
         return ""
 
     def cost(self, n_segments: int) -> float:
         """Estimated seconds that a setting of this many segments takes on one core."""
-        # What is done beside the resamples counts as a hundred of them.
+        # Work besides the resamples counts as a hundred resamples.
         return n_segments * self.SECONDS * max(getattr(self, "resamples", 1000), 100) / 1000
 
 
@@ -375,7 +377,7 @@ def fields_of(row: type) -> dict[str, FieldColumns]:
         # A row may name another language pair than its setting's: its own field of this name is a column.
         if field_ is SettingRow.__dataclass_fields__.get(name):
             continue
-        # Labels are stored as texts; what they may be is checked as they are read.
+        # Labels are stored as texts; readers check their values.
         hint = str if get_origin(hints[name]) is Literal else hints[name]
         ends: tuple[str, ...] = ()
         if hint in (Measured, Tested):
@@ -387,7 +389,7 @@ def fields_of(row: type) -> dict[str, FieldColumns]:
 
 
 def columns_of(row: type) -> dict[str, ColumnKind]:
-    """The columns of a class of rows, in the order of its fields, and what they hold."""
+    """Map the columns of a class of rows, in the order of its fields, to their kinds."""
     columns: dict[str, ColumnKind] = {}
     for hint, names in fields_of(row).values():
         # An estimate and the ends of its interval are numbers.
@@ -396,7 +398,7 @@ def columns_of(row: type) -> dict[str, ColumnKind]:
 
 
 def as_columns(row: type, rows: Sequence[Any] | ColumnValues) -> ColumnValues:
-    """The columns of some rows. Raises ValueError where those that are given are not the fields of `row`, or uneven."""
+    """The columns of some rows. Raises ValueError if they are not the fields of `row`, or of unequal length."""
     declared = columns_of(row)
     if not isinstance(rows, Mapping):
         columns: dict[str, list[Any]] = {name: [] for name in declared}
@@ -410,7 +412,7 @@ def as_columns(row: type, rows: Sequence[Any] | ColumnValues) -> ColumnValues:
         return columns
     if list(rows) != list(declared):
         raise ValueError(f"the columns of {row.__name__} are {', '.join(declared)}, not {', '.join(rows) or 'none'}.")
-    # Arrow would refuse them as well, and not say whose columns they are.
+    # Arrow's own error would not name the table.
     if len({len(column) for column in rows.values()}) > 1:
         raise ValueError(f"columns of {row.__name__} differ in length.")
     return rows

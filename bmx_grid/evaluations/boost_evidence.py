@@ -19,26 +19,26 @@ from bmx_grid.measures.pairwise import PairedSources
 from bmx_grid.measures.partial_correlation import PartialCorrelation, partial_correlations
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, cluster_mean, codes, interval, number_of, seeded_draws
 
-# In place of the metric, in rows of partial correlations: given score, lengths, texts and named groups; given these and
-# all other metrics of the sweep.
+# In rows of partial correlations, in place of the metric: controlled for score, lengths, texts and named groups; the
+# second also for all other metrics of the sweep.
 SCORE_AND_TEXT = "score, length and text"
 METRICS = "metrics"
-# What stands beside the boosts, under these names.
+# Names of the candidates besides the boosts.
 LENGTH = "length"
 CURVE = "curve"
 COMBINED = "combined"
 PLACEBOS = (LENGTH, CURVE)
 REASSIGNED = "reassigned"
-# Points: where a boost was chosen.
+# Points, by the segments that chose the boost.
 CROSS_FITTED = "cross_fitted"
 ELSEWHERE = "elsewhere"
 OTHER_DATASETS = "other_datasets"
 PUBLISHED = "published"
 FIXED = "fixed"
-ALL = "all"  # in place of a name, where a row speaks of all language pairs, or all data sets
+ALL = "all"  # in place of a name, if a row speaks of all language pairs, or all data sets
 DATASET = NAMES[:1]
 
-METRIC = "metric"  # what a gain is measured from: the metric alone
+METRIC = "metric"  # gains are over the baseline
 Key = tuple[str, str, str, str]  # boost, against, point, human score
 GainStatistic = Literal["pooled", "pdp"]
 Samples = Mapping[Key, Floats]  # float64[R] resamples of a gain
@@ -57,16 +57,16 @@ def original_of(name: str) -> str | None:
 
 @dataclass(frozen=True)
 class BoostRow(SettingRow):
-    """One row of boosts.parquet: what a boost gains over the metric at a point, on a data set and language pair.
+    """One row of boosts.parquet: the gain of a boost at a point, on a data set and language pair.
 
-    Or, against something else than the metric, its partial correlation with the human scores (`SCORE_AND_TEXT`).
+    Against anything but the metric: its partial correlation with the human scores (`SCORE_AND_TEXT`).
     p: two-sided, of no gain, by Student's t of the gain over the spread of its resamples, and uncorrected: those of the
     verdicts are corrected.
-    explained: the share of the variance of human scores that is predicted by what a partial correlation is given.
-    The interval is that of the bootstrap of a pair's clusters; of several pairs that of `over_pairs`.
-    human: the human score that judges, "" for the primary one. n, clusters: segments that it rests on, and clusters of
-    these. beside: of what stands beside boosts that are judged on different segments, the boosts whose segments these
-    are; else "". baseline: the correlation of the metric alone on these segments, of several pairs their mean.
+    explained: the share of the variance of human scores that the controls of a partial correlation predict. The
+    interval is that of the bootstrap of a pair's clusters; of several pairs that of `over_pairs`.
+    human: the human score that judges, "" for the primary one. n, clusters: numbers of segments and of their clusters.
+    beside: for placebos of boosts with different judged segments, the boosts whose segments were used; else "".
+    baseline: the correlation of the baseline on these segments, of several pairs their mean.
     """
 
     LATER = ("baseline",)
@@ -113,7 +113,7 @@ class Contrasts:
 
     @cached_property
     def reached(self) -> Floats:
-        """float64[1 + K] correlations of the base scores and of all others; NaN where one is undefined."""
+        """float64[1 + K] correlations of the base scores and of all others; NaN if one is undefined."""
         columns = [self.base, *self.scores.values()]
         if self.statistic == "pdp":
             once = np.ones((len(self.human), 1))
@@ -125,7 +125,7 @@ class Contrasts:
         return reached
 
     def values(self) -> dict[Key, float]:
-        """The gains on the segments as they are; NaN where one is undefined."""
+        """The gains on the segments as they are; NaN if one is undefined."""
         gains = self.reached[1:] - self.reached[0]
         values = dict(zip(self.scores, gains.tolist(), strict=True))
         return values | {key: correlation.value for key, correlation in self.partial.items()}
@@ -157,7 +157,7 @@ class Contrasts:
 
 
 def estimate_gains(differences: Contrasts, clusters: Ints, resamples: int, seed: int) -> dict[Key, Estimate]:
-    """Each gain with its interval and p, by a bootstrap of int64[n] clusters where there are FEWEST_CLUSTERS.
+    """Each gain with its interval and p, by a bootstrap of int64[n] clusters if there are FEWEST_CLUSTERS.
 
     Every table takes its gains on single language pairs from this function.
     """
@@ -184,7 +184,7 @@ def estimate_gain(
     resamples: int = 0,
     seed: int = 0,
 ) -> Estimate:
-    """What float64[N] boosted scores gain over the base scores, on the segments where all three scores are finite.
+    """What float64[N] boosted scores gain over the base scores, on the segments with all three scores are finite.
 
     clusters: int64[N], for the interval (`estimate_gains`); none without them.
     """
@@ -212,7 +212,7 @@ def p_of(value: float, error: float, units: int) -> float:
 
     if units < 2 or math.isnan(error):
         return math.nan
-    # Student's t has no value here: all resamples are the same.
+    # Student's t is undefined: all resamples are equal.
     if error == 0:
         return 1.0 if value == 0 else 0.0
     t = -abs(value) / error
@@ -229,7 +229,7 @@ def contrasts(
     gold: str = "",
     not_judged: Set[tuple[str, str]] = frozenset(),
 ) -> Contrasts:
-    """What each boost gains over the metric, and its partial correlations.
+    """Compute the gain of each boost over the metric, and its partial correlations.
 
     not_judged: boosts at points that no verdict is about, so that no partial correlation is needed.
     statistic, gold: as of `Contrasts`. metrics: float64[n, m] of other metrics, if there are any. seed: of the halves
@@ -247,7 +247,7 @@ def contrasts(
     for against, nuisance in given.items():
         judged = {}
         for (boost, point), scores in held_out.items():
-            # Placebos are made of the nuisance, and the average of metrics of what it would be given.
+            # Placebos are functions of the controls; the average of metrics, of the metrics controlled for.
             is_made_of_it = boost in PLACEBOS or original_of(boost) is not None
             is_made_of_it |= against == METRICS and boost == COMBINED
             if (boost, point) not in not_judged and not is_made_of_it and np.isfinite(scores).all():
@@ -275,10 +275,10 @@ def lines_of(setting: SettingNames, rated: Rated, differences: Contrasts, resamp
 
 
 def joint_samples(pairs: Sequence[tuple[Rated, Contrasts]], resamples: int, seed: int) -> dict[Key, Floats]:
-    """For each key float64[R] resamples of the mean over language pairs, clusters being drawn for all together.
+    """Resample the mean over language pairs: float64[R] by key, from one draw of clusters for all pairs.
 
-    The codes of clusters are the same in every pair, so that a reference that several translate counts as often in all
-    of them. A pair without a defined contrast is left out of a mean, as a resample is in which a pair has none.
+    The codes of clusters are the same in every pair, so that a shared reference is drawn equally often in each. A pair
+    with an undefined contrast is left out of the mean; a resample in which a pair has none is dropped.
     """
     sizes = [len(rated.clusters) for rated, _ in pairs]
     clusters_of_all = codes(np.concatenate([rated.clusters for rated, _ in pairs]))
@@ -302,7 +302,7 @@ def over_scope(
 ) -> list[BoostRow]:
     """The rows of several language pairs as one; lines: of the single pairs; clusters: how many there are in all.
 
-    A boost is judged at the same point in all of them: one that a pair lacks has no row.
+    A boost is judged at the same point in every pair; a point that a pair lacks has no row.
     """
     groups: dict[Key, list[BoostRow]] = {}
     for line in lines:
@@ -336,9 +336,9 @@ def over_scope(
 def over_pairs(values: Sequence[float], joint: Estimate) -> Estimate:
     """The mean of one value per language pair; NaN values are left out. None without FEWEST_CLUSTERS pairs.
 
-    joint: the same mean with the interval of clusters of segments drawn together in all pairs. Both have to leave 0
-    out: pairs that share segments are not independent of each other, and segments of these pairs say nothing of others.
-    The interval therefore reaches as far as the wider one on each side, and p is the larger one.
+    joint: the same mean with the interval of clusters of segments drawn together in all pairs. Both must exclude 0:
+    pairs that share segments are dependent, and their segments do not represent other pairs. The interval therefore
+    reaches as far as the wider one on each side, and p is the larger one.
     """
     # Each language pair is a cluster of its own.
     language_pairs = list(range(len(values)))

@@ -59,21 +59,21 @@ from bmx_grid.evaluations.held_out import (
 from bmx_grid.evaluations.verdicts import NOT_JUDGED, SMALLEST_GAIN, Verdict, asked, judged, told
 from bmx_grid.measures.correlation import Kind
 
-TAKEN = (LENGTH, CURVE, COMBINED)  # names of what stands beside boosts
+TAKEN = (LENGTH, CURVE, COMBINED)  # names of the placebos
 FITS_PER_SECOND = 400  # of a boost on half of 560 segments, on one core
 RESAMPLED_PER_SECOND = 1e7  # segments x resamples, of one score
-LEARNER_SECONDS = 4.0  # of what score and length tell jointly, of 2,000 segments
+LEARNER_SECONDS = 4.0  # to learn score and length jointly, for 2,000 segments
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
 class BoostsOfSetting:
-    """What the boosts of a setting reach.
+    """The results of a setting's boosts.
 
-    boosts: gains; verdicts. In the first setting of a data set those on the whole data set as well, and in the first
-    one of a metric and explainer those on all data sets. scores: float64[N] held-out scores by boost. gains: over the
-    metric alone, at the points of the grid.
+    boosts: gains; verdicts. In the first setting of a data set those on the whole data set, too, and in the first one
+    of a metric and explainer those on all data sets. scores: float64[N] held-out scores by boost. gains: over the
+    baseline, at the points of the grid.
     chosen: in that first setting each boost that was fitted on all segments of all its settings, as fields of a recipe.
     """
 
@@ -84,7 +84,7 @@ class BoostsOfSetting:
     chosen: list[RecipeFields] = field(default_factory=list)
 
     def add(self, other: BoostsOfSetting, beside: str) -> None:
-        """Add what boosts with other segments reach; beside: the name of these boosts in the rows of placebos."""
+        """Add the results of boosts judged on other segments; beside: their name in the rows of placebos."""
         for row in other.boosts:
             self.boosts.append(replace(row, beside=beside) if row.boost in TAKEN else row)
         self.verdicts.extend(other.verdicts)
@@ -107,33 +107,43 @@ class BoostsOfSetting:
 
 @dataclass(frozen=True, kw_only=True)
 class BoostEvaluation(OnGrid):
-    """Each boost chosen on some segments and judged on others, with "do not boost" among the choices, and a verdict.
+    """Choose each boost on some segments, "do not boost" among the choices, judge it on others, and give a verdict.
 
-    Points. elsewhere: what is best on the other language pairs of the data set, without their shared clusters.
-    cross_fitted: each segment with what is best on the other folds, those of the grid. other_datasets: what is best on
-    all other data sets of the sweep. published: the point of a paper, of the power mean. fixed: a recipe, or
-    another boost of which nothing is chosen.
-    Against. metric: the gain over the metric alone. score, length and text: the partial correlation with the human
-    scores, given what score and lengths jointly, the texts, and named systems, raters and domains tell of the judged
-    segments (`measures.partial_correlation`). metrics: the same, given all other metrics of the sweep as well.
-    Placebos stand beside the boosts: `length`, a linear term in log words, and `curve`, that of score and lengths,
-    chosen like a boost; `NAME reassigned 1` and so on, the boost made of the attributions of other segments with as
-    many words; and `combined`, the average of up to three metrics. Each boost is judged on the segments that
-    it can be made for, whatever other boosts there are, and placebos beside it on the same ones (column `beside`);
-    a boost that can be made for none is named.
+    Points:
+      elsewhere: the best choice on the other language pairs of the data set, without their shared clusters.
+      cross_fitted: each segment with the best choice on the other folds of the grid.
+      other_datasets: the best choice on all other data sets of the sweep.
+      published: a paper's point, of the power mean.
+      fixed: a recipe, or another boost without choices.
 
-    One verdict per boost: where other language pairs chose it, if all pairs of the scope have such others, else where
-    other folds did; those of published points and other data sets are further questions. Each question of a sweep, on
-    single pairs, data sets, or all of them, is one family of tests (`verdicts.judged`).
+    Comparisons:
+      metric: the gain over the baseline.
+      score, length and text: the partial correlation with the human scores, controlled for score and lengths jointly,
+        the texts, and named systems, raters and domains (`measures.partial_correlation`).
+      metrics: the partial correlation controlled also for all other metrics of the sweep.
 
-    grid: whose correlation, folds and published points are used. boosts: by name, what is judged. human: the human
-    scores that judge, by name, each with a verdict of its own on the segments that it rates; the primary one where none
-    is named. It alone chooses, so that a boost that fits its raters is found out by another. statistic: what gains are
-    differences of: "pooled", the correlation over all segments, or "pdp", that of the differences between outputs for
-    one source (`measures.pairwise`). draws: how often attributions are reassigned, for placebos; they decide nothing.
-    resamples: of whole clusters, for intervals. smallest_gain: in correlation, that is worth having.
-    Raises ConfigError for numbers out of range, a boost that has the name of something it stands beside, and human
-    scores that a data set does not have.
+    Placebos: `length`, a linear term in log words; `curve`, one in score and lengths, chosen like a boost;
+    `NAME reassigned 1` and so on, the boost made of the attributions of other segments with as many words; `combined`,
+    the
+    average of up to three metrics. Each boost is judged on all segments that it can be made for, independently of other
+    boosts, and its placebos on the same segments (column `beside`). Boosts without segments are reported by name.
+
+    Each boost has one verdict: at the point of other language pairs if all pairs of the scope have one, else at that of
+    other folds. Published points and other data sets are further questions. Each question of a sweep, on single pairs,
+    data
+    sets, or all of them together, is one family of tests (`verdicts.judged`).
+
+    grid: its correlation, folds and published points are used. boosts: the boosts to judge, by name.
+    human: names of the human scores that judge; each gives its own verdict on the segments that it rates. By default
+    the
+    primary one, which always chooses: a boost that fits its raters is detected by another one.
+    statistic: gains are differences of "pooled", the correlation over all segments, or of "pdp", that of the
+    differences
+    between outputs for one source (`measures.pairwise`). draws: number of reassignments of attributions, for placebos;
+    verdicts do not use them.
+    resamples: of whole clusters, for intervals. smallest_gain: the smallest gain in correlation that matters.
+    Raises ConfigError for numbers out of range, a boost with the name of a placebo, and human scores that a data set
+    lacks.
     """
 
     VERSION: ClassVar[int] = 10  # gains with their p and the baseline; verdicts by partial correlations, extrapolated
@@ -153,10 +163,10 @@ class BoostEvaluation(OnGrid):
         # Rows of both would have the same key.
         for name in TAKEN:
             if name in self.boosts:
-                raise ConfigError(f"boost.{name}: that name is taken by what boosts stand beside; choose another one.")
+                raise ConfigError(f"boost.{name}: this name is reserved for a placebo; choose another one.")
 
     def fingerprint(self) -> dict[str, Any]:
-        """With what each boost computes."""
+        """Includes the fingerprints of the boosts."""
         boosts = {name: boost.fingerprint() for name, boost in self.boosts.items()}
         return {**super().fingerprint(), "boosts": boosts}
 
@@ -165,7 +175,7 @@ class BoostEvaluation(OnGrid):
         return any(boost.reads_ground_truth for boost in self.boosts.values())
 
     def inapplicable(self, n_metrics: int, n_explainers: int, sets: Sequence[SegmentSet]) -> str:
-        """Without explainers there is only the average of several metrics to judge.
+        """Why nothing is judged: without explainers only the average of several metrics is.
 
         Raises ConfigError for a human score that one of the sets does not have.
         """
@@ -182,7 +192,7 @@ class BoostEvaluation(OnGrid):
 
     def cost(self, n_segments: int) -> float:
         n_boosts = len(self.boosts)
-        # All segments and every fold choose, with the attributions as they are and with each draw of others.
+        # All segments and every fold choose, for the true attributions and for each reassigned draw.
         fits = n_boosts * (1 + self.draws) * (FOLDS + 1) * max(n_segments / 560, 0.1)
         means = len(self.grid.spec.p) * n_segments * n_boosts
         resampled = 2 * n_boosts * (3 + self.draws) * n_segments * self.resamples
@@ -226,7 +236,7 @@ class BoostEvaluation(OnGrid):
     def of_scope(self, settings: Sequence[Finished]) -> list[BoostsOfSetting]:
         """What boosts, and the average of metrics, reach where other folds, language pairs and data sets choose.
 
-        Metrics alone have no boosts.
+        Metrics without an explainer have no boosts.
         """
         results = [BoostsOfSetting() for _ in settings]
         explained = settings[0].explainer is not None
@@ -255,7 +265,7 @@ class BoostEvaluation(OnGrid):
     def _of_boosts(
         self, boosts: Boosts, settings: Sequence[Finished], features: Sequence[Mapping[str, Floats]]
     ) -> list[BoostsOfSetting]:
-        """What boosts that are judged on the same segments reach, and what stands beside them.
+        """Judge boosts on the same segments, with their placebos.
 
         features: float64[N, k] of all boosts that each setting can make.
         """
@@ -290,7 +300,7 @@ class BoostEvaluation(OnGrid):
     def _of_dataset(
         self, boosts: Boosts, members: Sequence[Member], results: Sequence[BoostsOfSetting], is_only: bool
     ) -> dict[Key, Floats]:
-        """Add what is chosen on other folds and language pairs of a data set, and what needs no choice.
+        """Add choices of other folds and language pairs of a data set, and boosts without choices.
 
         is_only: whether the sweep has no other data set. Returns as `_add_lines`.
         """
@@ -328,10 +338,11 @@ class BoostEvaluation(OnGrid):
         not_judged: Set[tuple[str, str]] = frozenset(),
         alone: bool = False,
     ) -> dict[Key, Floats]:
-        """Add the gains of held-out scores in each language pair of a data set; resamples of their means over pairs.
+        """Add the gains of held-out scores per language pair of a data set; return resamples of their means over pairs.
 
-        average: whose other metrics partial correlations are given as well. not_judged: see `contrasts`. alone: a
-        language pair that is the only one of the sweep has no means.
+        average: its metrics are further controls of partial correlations. not_judged: see `contrasts`. alone: whether
+        to skip
+        the means, for the only language pair of a sweep.
         """
         kind = self._kind
         differences: dict[str, list[tuple[Rated, Contrasts]]] = {}
@@ -368,7 +379,9 @@ class BoostEvaluation(OnGrid):
 
 
 def other_metrics(setting: Finished, settings: Sequence[Finished]) -> dict[str, Floats]:
-    """float64[N] scores of the other metrics of a sweep on the same segments, by name; placebos and people are none."""
+    """float64[N] scores of the other metrics of a sweep on the same segments, by name; placebos and human scores are
+    left out.
+    """
     scores = {}
     n_segments = len(setting.segments)
     for other in settings:

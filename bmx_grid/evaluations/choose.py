@@ -1,4 +1,4 @@
-"""Who chooses a boost for whom, and the held-out scores of what they choose.
+"""Choose boosts on other segments, and score held-out segments with them.
 
 Other folds choose, other language pairs, other data sets, or nobody.
 """
@@ -31,14 +31,14 @@ RecipeFields = dict[str, Any]  # by the name of the field
 
 
 def free_of_each(clusters: Sequence[Sequence[str]]) -> list[dict[int, Flags]]:
-    """For each of L language pairs the others by number: bool[N] which of their segments are in none of its clusters.
+    """Find the segments of other language pairs that share no cluster with a pair: by other pair's number, bool[N].
 
-    clusters: N labels of each language pair.
+    clusters: N labels of each of L language pairs.
     """
     labels = [np.asarray(names, dtype=np.str_) for names in clusters]
     free: list[dict[int, Flags]] = []
     for names in clusters:
-        # Each name once: `isin` sorts what it looks for.
+        # One search per name: `isin` sorts its second argument.
         known = list(set(names))
         place = len(free)
         free.append({other: ~np.isin(labels[other], known) for other in range(len(labels)) if other != place})
@@ -48,12 +48,12 @@ def free_of_each(clusters: Sequence[Sequence[str]]) -> list[dict[int, Flags]]:
 def linked(
     kind: Kind, members: Sequence[Member], labels: Sequence[Sequence[str]], origins: Sequence[str]
 ) -> list[Member]:
-    """Copies of the members, with one code for a cluster in all of them, and with the others that choose for each.
+    """Copy the members, with common codes of clusters and the members that choose for each.
 
     They have no held-out scores yet.
 
-    labels: of each member the clusters of all its N segments. origins: of each member the name of its language pair,
-    or of its data set. Members of another origin choose, on their segments whose clusters are not shared, where the
+    labels: of each member the clusters of all its N segments. origins: of each member the name of its language pair, or
+    of its data set. Members of another origin choose, on their segments whose clusters are not shared, if the
     correlation of the metric is defined on these.
     """
     named = zip(members, labels, strict=True)
@@ -78,10 +78,10 @@ def linked(
 
 
 def chosen(kind: Kind, fit: Fit, selection: Sequence[tuple[Rated, Floats, Flags]]) -> Fitted:
-    """What is best on some segments of language pairs, which count the same.
+    """Fit a boost on some segments of language pairs with equal weights.
 
-    selection: each with its features float64[n, k], and bool[n] which of its segments choose. Pairs on which the
-    correlation of the metric is undefined have no say.
+    selection: rated segments, features float64[n, k], and bool[n] of the segments that choose. Pairs with an undefined
+    correlation of the metric are ignored.
     """
     parts = []
     for rated, features, rows in selection:
@@ -92,20 +92,20 @@ def chosen(kind: Kind, fit: Fit, selection: Sequence[tuple[Rated, Floats, Flags]
 
 
 def cross_fitted(kind: Kind, fit: Fit, rated: Rated, features: Floats) -> Floats:
-    """float64[n] each segment with what is best on the folds it is not in; NaN with one fold.
+    """Score float64[n] segments, each with the best choice on the other folds; NaN with one fold.
 
-    Scores of a fold are brought to the mean and spread of the metric alone, so that folds are comparable.
+    Scores of a fold are brought to the mean and spread of the baseline, so that folds are comparable.
     """
     scores = np.full(len(rated.base), np.nan)
     n_folds = number_of(rated.fold_of)
-    # One fold stands for none: nothing is cross-fitted there.
+    # With a single fold nothing is cross-fitted.
     if n_folds < 2:
         return scores
     for fold in range(n_folds):
         inside = rated.fold_of == fold
         fitted = chosen(kind, fit, [(rated, features, ~inside)])
         boosted = fitted.scores(rated.base, features)
-        # The scale is that of all segments: a fold alone may have another mean and spread.
+        # All segments define the scale: the mean and spread of a fold vary.
         scaled = to_scale(boosted, rated.base)
         scores[inside] = scaled[inside]
     return scores
@@ -120,9 +120,9 @@ class Choice(NamedTuple):
 
 
 def choices_of(boosts: Boosts, members: Sequence[Member]) -> list[Choice]:
-    """The boosts of which something is chosen, and the placebos beside them: `length`, `curve`, and reassigned ones.
+    """Boosts with a choice, and their placebos `length`, `curve` and reassigned ones.
 
-    None for a metric alone, which has no attributions to boost with.
+    Empty without an explainer: boosts need attributions.
     """
     choices: list[Choice] = []
     if members[0].setting.explainer is None:
@@ -166,9 +166,9 @@ def average_of(members: Sequence[Member]) -> Choice | None:
 
 
 def hold_out_elsewhere(kind: Kind, choices: Sequence[Choice], members: Sequence[Member], point: str) -> None:
-    """Add to the held-out scores of each member, at `point`, those of what is best on the members that choose for it.
+    """Add to the held-out scores of each member, at `point`, the best choice of the members that choose for it.
 
-    Chosen for all members or for none: a mean over language pairs is of one question.
+    All members have a choice, or none: a mean over language pairs answers one question.
     """
     for choice in choices:
         features = [columns for columns in choice.features if columns is not None]
@@ -187,7 +187,7 @@ def hold_out_elsewhere(kind: Kind, choices: Sequence[Choice], members: Sequence[
 
 
 def hold_out_unchosen(boosts: Boosts, published: Point | None, member: Member) -> None:
-    """Add the scores of recipes, and of the power mean at the published point of the explainer, where it has one."""
+    """Add the scores of recipes, and of the power mean at the published point of the explainer, if it has one."""
     for name, features in member.features.items():
         boost = boosts[name]
         fitted = boost.fixed
@@ -206,7 +206,7 @@ def hold_out_unchosen(boosts: Boosts, published: Point | None, member: Member) -
 
 
 def hold_out_folds(kind: Kind, choices: Sequence[Choice], members: Sequence[Member]) -> None:
-    """Add the scores of what is best on the other folds of each member."""
+    """Add the scores of the best choices on the other folds of each member."""
     for choice in choices:
         key = choice.name, CROSS_FITTED
         for member, features in zip(members, choice.features, strict=True):
@@ -218,7 +218,7 @@ def hold_out_folds(kind: Kind, choices: Sequence[Choice], members: Sequence[Memb
 
 
 def chosen_on_all(kind: Kind, name: str, boost: Boost, members: Sequence[Member]) -> Fitted:
-    """What is best on all segments of the members that a boost can be made for."""
+    """Fit a boost on all segments that it can be made for."""
     selection = []
     for member in members:
         if name in member.features:
@@ -228,7 +228,7 @@ def chosen_on_all(kind: Kind, name: str, boost: Boost, members: Sequence[Member]
 
 
 def best_gains(kind: Kind, boosts: Boosts, member: Member) -> dict[str, float]:
-    """What each boost that can be made here gains on the segments it is chosen on."""
+    """The in-sample gain of each boost of a member."""
     base = member.rated.base
     human = member.rated.human
     baseline = correlate(kind, base, human)
@@ -240,7 +240,7 @@ def best_gains(kind: Kind, boosts: Boosts, member: Member) -> dict[str, float]:
 
 
 def recipe_fields(kind: Kind, boosts: Boosts, members: Sequence[Member]) -> list[RecipeFields]:
-    """What is best on all segments of these members, as fields of a recipe; not what abstains or is a recipe."""
+    """Fields of recipes fitted on all segments of the members; without boosts that abstain and recipes."""
     chosen_on = []
     for member in members:
         n_clusters = number_of(codes(member.rated.clusters))
@@ -256,9 +256,10 @@ def recipe_fields(kind: Kind, boosts: Boosts, members: Sequence[Member]) -> list
 
 
 def with_verdicts(recipes: Sequence[RecipeFields], verdicts: Sequence[Verdict]) -> list[RecipeFields]:
-    """Fields of recipes with the verdict that says most of such a choice; without those that were not judged.
+    """Fields of judged recipes, with their strongest verdict.
 
-    That is the one on the most language pairs, chosen furthest away, by the human score that is named first.
+    The strongest verdict is that on the most language pairs, chosen furthest away, by the human score that is named
+    first.
     """
     distances = list(DISTANCE)
     judged = []
@@ -267,7 +268,7 @@ def with_verdicts(recipes: Sequence[RecipeFields], verdicts: Sequence[Verdict]) 
         of_boost = [row for row in verdicts if row.boost == boost and row.point in DISTANCE]
         if not of_boost:
             continue
-        # Verdicts by several human scores are several questions: a recipe tells one.
+        # Each human score has a verdict; a recipe holds one.
         first_human = of_boost[0].human
         candidates = [row for row in of_boost if row.human == first_human]
         best = max(candidates, key=lambda row: (row.pairs, distances.index(row.point)))
@@ -278,5 +279,5 @@ def with_verdicts(recipes: Sequence[RecipeFields], verdicts: Sequence[Verdict]) 
 
 
 def _held_out(estimate: Estimate, verdict: Verdict) -> HeldOut:
-    """An estimate of a verdict as a recipe tells it."""
+    """Turn the estimate of a verdict into that of a recipe."""
     return HeldOut.of(estimate.value, estimate.low, estimate.high, verdict.how())

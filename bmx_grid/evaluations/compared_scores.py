@@ -1,4 +1,4 @@
-"""The scores of two metrics, or of a point and its metric alone, that a test compares, and their comparison."""
+"""The pairs of scores that a test compares: two metrics, or a point and its baseline."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bmx_grid.measures.system_tests import compare_systems
 AGREEMENTS = get_args(AgreementStatistic)
 # Agreements that judge systems, though by their segments.
 AGREEMENTS_OF_SYSTEMS = ("pairwise_accuracy", "spa")
-# What each permutation test swaps.
+# The unit that each permutation test swaps.
 UNITS: Mapping[str, Unit] = {"perm_both": "both", "perm_inputs": "inputs", "perm_systems": "systems"}
 
 
@@ -51,9 +51,9 @@ def compared_systems(
 
 
 def swapped_unit(scores: Scores, level: str, statistic: Any, test: str, unit: Unit) -> tuple[Unit, bool]:
-    """What a test swaps, and whether systems' scores are made anew from swapped segments.
+    """The unit that a test swaps, and whether system scores are recomputed from swapped segments.
 
-    unit: of tests of system scores. Of one system there is nothing but the inputs to swap.
+    unit: of tests of system scores. With one system only inputs can be swapped.
     """
     # Williams' test is one of the systems' scores as they are.
     of_systems = level == "system" and statistic not in AGREEMENTS and test != "williams"
@@ -89,7 +89,7 @@ def levels_of(setting: Finished, statistic: str) -> tuple[str, ...]:
 
 
 def compared_scores(setting: Finished, point: str, other: Finished, level: str, statistic: str) -> Scores:
-    """The scores of a point, and those of its own metric alone, or of another one; of two metrics higher is better."""
+    """The scores of a point and of its baseline or another metric; for two metrics higher is better."""
     if other is setting:
         return scores_at_level(setting, point, level, statistic)
     scores = scores_at_level(setting, point, level, statistic, turn=True)
@@ -97,10 +97,11 @@ def compared_scores(setting: Finished, point: str, other: Finished, level: str, 
 
 
 def gain_at(setting: Finished, point: str, statistic: Any, of_gains: str, **drawn: Any) -> Estimate | None:
-    """The gain of a point over its metric alone, with the interval of its clusters; None of agreement.
+    """The gain of a point over its baseline, with the interval over its clusters; None for agreement.
 
-    of_gains: the correlation of the gains that evaluations before have estimated, which are taken. drawn: `resamples`
-    and `seed` of others.
+    of_gains: the correlation of gains that earlier evaluations estimated; these are reused. drawn: `resamples` and
+    `seed`
+    for new estimates.
     """
     if statistic in AGREEMENTS:
         return None
@@ -112,7 +113,7 @@ def gain_at(setting: Finished, point: str, statistic: Any, of_gains: str, **draw
 
 
 def scores_at_level(setting: Finished, point: str, level: str, statistic: str, turn: bool = False) -> Scores:
-    """The scores of a point, and of the metric alone.
+    """The scores of a point, and of the baseline.
 
     turn: higher is better, as always for statistics of agreement.
     """

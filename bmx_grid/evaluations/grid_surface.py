@@ -43,11 +43,11 @@ CELLS_PER_SECOND = 4e7  # segments x points on one core, Pearson, with the cross
 
 @dataclass(frozen=True, kw_only=True)
 class GridOptions(Component):
-    """The points of a grid, and what is computed at each.
+    """The points of a grid, and the computation at each.
 
-    p: the powers, a range or a list; w: the weights of the metric, to which 1, the metric alone, is added; side: whose
-    words are aggregated; aggregation: the mean. fixed: the published point of each explainer, evaluated beside the
-    grid's best; seed: draws the folds of the cross-fitted points; max_points: a larger grid is refused.
+    p: the powers, a range or a list; w: the weights of the metric, to which 1, the baseline, is added; side: whose
+    words are aggregated; aggregation: the mean. fixed: the published point of each explainer, evaluated in addition to
+    the grid's best; seed: draws the folds of the cross-fitted points; max_points: a larger grid is refused.
     Raises ConfigError for an empty or too large grid, and for points outside what p and w can be.
     """
 
@@ -71,7 +71,7 @@ class GridOptions(Component):
     def spec(self) -> GridSpec:
         """The grid as numbers."""
         powers = powers_of(self.p, self.max_points)
-        # Gains are relative to the metric alone: it is on every grid.
+        # Gains are relative to the baseline: it is on every grid.
         weights = (*self.w, BASELINE_W)
         return GridSpec(powers, weights, self.side, self.aggregation, self.correlation)
 
@@ -91,13 +91,13 @@ class GridOptions(Component):
 
 @dataclass(frozen=True, kw_only=True)
 class OnGrid(Evaluation):
-    """An evaluation that rests on a grid. grid: that of the sweep, whether or not its surface is evaluated as well."""
+    """An evaluation that rests on a grid. grid: that of the sweep, whether or not its surface is evaluated, too."""
 
     grid: GridOptions = identity()
 
 
 def grid_of_sweep(evaluations: Iterable[Evaluation]) -> GridOptions | None:
-    """The grid that the numbers of a sweep rest on; None where no evaluation rests on one.
+    """The grid that the numbers of a sweep rest on; None if no evaluation rests on one.
 
     Its surface need not be evaluated: boosts are chosen and judged by the correlation of their own grid.
     """
@@ -122,12 +122,12 @@ class GridRow(SettingRow):
 
 @dataclass(frozen=True)
 class PointRow(SettingRow):
-    """One row of points.parquet: a point that the judged segments of the sweep did not choose, and what it reaches.
+    """One row of points.parquet: a point not chosen on the judged segments, and its gain.
 
     point: "published", at the nearest grid point, of two equally near ones the lower, which a paper chose and which is
     in-sample on the data sets of the paper; or "elsewhere", chosen on the other language pairs. w, p: the point; w = 1,
-    with p NaN, is the metric alone. baseline, correlation: of the metric alone and of the boosted scores, NaN where
-    undefined; gain: their difference.
+    with p NaN, is the baseline. baseline, correlation: of the baseline and of the boosted scores, NaN where undefined;
+    gain: their difference.
     """
 
     point: str
@@ -143,10 +143,10 @@ NO_POINT = PointRow("published", w=math.nan, p=math.nan, baseline=math.nan, corr
 
 @dataclass(frozen=True, eq=False)
 class GridOfSetting:
-    """What the grid of one setting says.
+    """The grid of one setting.
 
-    spec: what was computed. grid: the surface and what follows from it; without attributions a surface of no p, with
-    the baseline alone. shifted: bool[N] whether an attribution was not above 0.
+    spec: the grid's definition. grid: the surface and its results; without attributions only the baseline. shifted:
+    bool[N] whether an attribution was not above 0.
     boosted: float64[N] scores at each declared point, NaN for a segment without one: "published", "cross_fitted", which
     has a point for each fold, and "elsewhere" once the whole sweep has ended. points: those that are the same for all
     segments.
@@ -160,7 +160,7 @@ class GridOfSetting:
 
     @property
     def published(self) -> PointRow:
-        """What the published point reaches; NaN where there is none."""
+        """The row of the published point; NaN if it is missing."""
         return next((row for row in self.points if row.point == "published"), NO_POINT)
 
 
@@ -172,7 +172,7 @@ class GridEvaluation(GridOptions, Evaluation):
     tracked at once.
     """
 
-    VERSION: ClassVar[int] = 2  # a point has the correlation of its scores, the metric alone one at every p
+    VERSION: ClassVar[int] = 2  # a point has the correlation of its scores, the baseline one at every p
     SCOPE: ClassVar[tuple[str, ...]] = OF_PAIRS
     ROWS: ClassVar[Mapping[str, type]] = {"grid": GridRow, "points": PointRow}
 
@@ -184,7 +184,7 @@ class GridEvaluation(GridOptions, Evaluation):
         return n_segments * len(self.spec.p) * len(self.spec.w) / CELLS_PER_SECOND
 
     def surface(self, setting: Finished) -> GridOfSetting:
-        """The grid of a setting alone. Raises DataError when attributions are too large to be shifted."""
+        """Compute the grid of one setting. Raises DataError when attributions are too large to be shifted."""
         spec = self.spec
         base = setting.scores.base_scores
         shifted = np.zeros(len(base), dtype=np.bool_)
@@ -203,10 +203,10 @@ class GridEvaluation(GridOptions, Evaluation):
             p = spec.p[place[0]]
             boosted["published"] = scores_of_point(spec, setting, w, p)
             points.append(point_row("published", spec, setting, w, p, boosted["published"]))
-        # Folds are of whole clusters; the scores of their points are brought to the scale of the metric alone.
+        # Folds are of whole clusters; the scores of their points are brought to the scale of the baseline.
         boosted["cross_fitted"] = np.full(len(base), np.nan)
         boosted["cross_fitted"][inputs.used] = cross_fit(sample_of(spec, setting, inputs), FOLDS, self.seed)
-        # Powers need positive numbers: a text with others was shifted, which the table of scores tells.
+        # Powers need positive numbers: other texts are shifted, and marked in the table of scores.
         shifted |= row_minimum(setting.scores.hypothesis) <= 0
         if spec.side != "hypothesis":
             shifted |= row_minimum(setting.scores.ground_truth) <= 0
@@ -229,7 +229,7 @@ class GridEvaluation(GridOptions, Evaluation):
         """One row per grid point, p ascending and w running fastest: the order of the paper's published grid."""
         surface = result.grid.correlation
         w = result.spec.w
-        # The surface of a metric alone has no p, and so no rows.
+        # Without an explainer the surface has no p, and no rows.
         p = result.spec.p[: len(surface)]
         columns: ColumnValues = {
             "side": [result.spec.side] * surface.size,
@@ -268,11 +268,13 @@ def scores_of_point(spec: GridSpec, setting: Finished, w: float, p: float) -> Fl
 
 
 def chosen_elsewhere(spec: GridSpec, settings: Sequence[Finished]) -> dict[int, tuple[PointRow, Floats]]:
-    """By place of a setting the point with the highest mean gain on the other language pairs, and its boosted scores.
+    """Choose each setting's point on the other language pairs: the highest mean gain.
 
-    settings: those of one metric and explainer, of a data set. Clusters that a setting shares with the others are taken
-    out of these, and their grids are computed again: 492 of the 2,851 references of WMT17 stand in several language
-    pairs. Nothing where no other language pair has a defined correlation, and for metrics alone.
+    Returned with boosted scores, by index.
+
+    settings: those of one metric and explainer, of a data set. Shared clusters are removed from the other settings,
+    whose grids are computed again: 492 of the 2,851 references of WMT17 occur in several language pairs. Nothing if no
+    other language pair has a defined correlation, and for metrics without an explainer.
     """
     alone = any(setting.explainer is None for setting in settings)
     if alone or len(settings) < 2:
@@ -299,7 +301,7 @@ def chosen_elsewhere(spec: GridSpec, settings: Sequence[Finished]) -> dict[int, 
             surfaces[place].append(surface_of_rows[rows.tobytes()])
     chosen = {}
     for place, surfaces_of_others in enumerate(surfaces):
-        # Pairs on whose free segments the metric is constant have no say.
+        # Pairs with a constant metric on their unshared segments are ignored.
         if not any(np.isfinite(surface).any() for surface in surfaces_of_others):
             continue
         w, column = best_of_surfaces(surfaces_of_others, spec.w)
@@ -310,7 +312,7 @@ def chosen_elsewhere(spec: GridSpec, settings: Sequence[Finished]) -> dict[int, 
 
 
 def point_row(point: str, spec: GridSpec, setting: Finished, w: float, p: float, boosted: Floats) -> PointRow:
-    """What a point that was not chosen on a setting reaches on it, where its float64[N] scores are `boosted`."""
+    """The row of a point chosen on other settings, with its float64[N] boosted scores."""
     # Both correlations are of the same segments: their difference is no difference of samples.
     rows = np.array([setting.scores.base_scores, boosted, setting.segments.human_scores])
     base, scores, human = rows[:, np.isfinite(rows).all(axis=0)]

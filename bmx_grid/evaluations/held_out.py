@@ -108,7 +108,7 @@ def nuisance_of(
 ) -> Nuisance:
     """What may explain human scores and is no explanation, of all N segments.
 
-    base: float64[N], NaN where the metric has no score; log_words: float64[N, k] of the texts that are read, the
+    base: float64[N], NaN if the metric has no score; log_words: float64[N, k] of the texts that are read, the
     hypothesis last; texts, unread: of each text that the metric reads, and of the others, N rows of words; groups: N
     names each, of systems, raters or domains; clusters: N labels; strata: int64[N] (`strata_of`).
     """
@@ -136,11 +136,11 @@ _kept_statistics: dict[str, Floats] = {}
 
 
 def _statistics_of(rows: Sequence[Sequence[str]], clusters: Ints) -> Floats:
-    """`text_statistics`; those of the last texts are kept, for the metrics, explainers and boosts that follow."""
+    """`text_statistics`, cached for the last texts: further metrics, explainers and boosts need the same ones."""
     key = digest([ascii(rows), clusters.tolist()])
     if key not in _kept_statistics:
         _kept_statistics[key] = text_statistics(rows, clusters)
-        # Dictionaries keep their order: the oldest goes first, but never the newest.
+        # Dictionaries keep their order: the oldest entry is removed, never the newest.
         while len(_kept_statistics) > 1 and sum(kept.size for kept in _kept_statistics.values()) > KEPT_TEXT_CELLS:
             del _kept_statistics[next(iter(_kept_statistics))]
     return _kept_statistics[key]
@@ -176,7 +176,7 @@ def strata_of(segments: Sequence[Segment], clusters: NDArray[Any], used: Flags) 
 
 
 def folds_of(kind: Coefficient, base: Floats, human: Floats, unit: Ints, seed: int) -> Ints:
-    """int64[n] which of ten folds each segment is in, those of the grid; 0 where nothing is cross-fitted."""
+    """int64[n] which of ten folds each segment is in, those of the grid; 0 if nothing is cross-fitted."""
     if number_of(unit) < FEWEST_CLUSTERS or math.isnan(correlate(kind, base, human)):
         return np.zeros(len(base), dtype=np.int64)
     generator = np.random.default_rng([seed, FOLDS_PLACE])
@@ -189,7 +189,7 @@ def reassignments(n_words: Ints, clusters: Ints, draws: int, seed: int) -> tuple
     n_words: int64[n]; clusters: int64[n] codes from 0. Drawn from the seed and from these, so that the same segments
     have the same ones in every sweep and in `bmx_grid.boost`.
     """
-    # A seed of the content alone, whatever else is in the sweep: 64 bits of its digest.
+    # The seed depends on the content only, not on the rest of the sweep: 64 bits of its digest.
     content = digest([n_words.tolist(), clusters.tolist()])
     seed_of_content = int(content[:16], 16)
     drawn = []
@@ -205,7 +205,7 @@ class Member:
 
     rated: the n segments, of the setting's N; features: float64[n, k] of each boost; declared: float64[n] scores of the
     grid's own boost at the points that it declares, by both: they are not chosen again.
-    donors: int64[n] for each draw, which segment each gets its attributions from, none where a segment has no other
+    donors: int64[n] for each draw, which segment each gets its attributions from, none if a segment has no other
     cluster to get them from; choosing: for each member that chooses for this one, by its number, bool[n] which of its
     segments do.
     held_out: float64[n] scores that others chose, by boost and point, filled as they become known.
@@ -230,7 +230,7 @@ class Member:
 
 
 def judged_by(kind: Kind, member: Member, gold: str, fold_seed: int) -> tuple[Rated, Flags]:
-    """The judged segments of a setting with another human score, and bool[n] which of them it rates.
+    """Judge a setting with another human score; also returns bool[n], the segments with that score.
 
     Folds are dealt anew among these. With the primary human score, or "", the segments are as they are.
     """
@@ -256,7 +256,7 @@ def is_of_grid(boost: Boost | None, spec: GridSpec) -> bool:
 def compute_features(setting: Finished, boosts: Boosts) -> tuple[dict[str, Floats], dict[str, str]]:
     """float64[N, k] features of each boost that can be made in a setting, and why others cannot; by name.
 
-    None for a metric alone. Raises DataError where a boost cannot be made of the attributions at all.
+    Both are empty without an explainer. Raises DataError if a boost cannot be made of the attributions at all.
     """
     features: dict[str, Floats] = {}
     lacking: dict[str, str] = {}
@@ -278,7 +278,7 @@ def compute_features(setting: Finished, boosts: Boosts) -> tuple[dict[str, Float
 
 
 def judged_segments(setting: Finished, features: Floats | None = None) -> Flags:
-    """bool[N] which segments people and the metric score, and which have all features of a boost, if any are given."""
+    """bool[N] segments with a human score, a metric score and all features."""
     is_rated = np.isfinite(setting.segments.human_scores) & np.isfinite(setting.scores.base_scores)
     if features is None:
         return is_rated
@@ -342,7 +342,7 @@ def member_of(
 
 
 def _rated(kind: Kind, setting: Finished, used: Flags, fold_seed: int) -> Rated:
-    """The used segments of a setting, bool[N], with what is controlled for."""
+    """The used segments of a setting, bool[N], with the controls."""
     segments = setting.segments
     labels = np.asarray(setting.clusters, dtype=np.str_)
     log_words = log_words_of(*[setting.word_counts(role) for role in setting.worded])
@@ -378,13 +378,13 @@ def _lacks_side(name: str, boost: Boost, setting: Finished) -> str:
 
 
 def _differs(boost: Boost, setting: Finished) -> str:
-    """Why a recipe is not for this setting; "" where it is, and for other boosts."""
+    """Why a recipe is not for this setting; "" if it is, and for other boosts."""
     if not isinstance(boost, Fixed):
         return ""
     assert setting.explainer is not None
     recipe = boost.known
     dataset = setting.segments.dataset
-    # It would be judged where it was chosen.
+    # It would be judged in which it was chosen.
     if any(part.dataset == dataset for part in recipe.chosen_on):
         return f"the recipe was chosen on {dataset}; give your data another name if they are others"
     try:

@@ -45,7 +45,7 @@ def segment_correlations(
             columns = _of_systems(setting, scores)
         n_systems = _n_systems(setting, columns, human)
         arrays = (human, groups, setting.codes.clusters)
-        # Within documents only tau-b is asked for.
+        # Within documents only tau-b is requested.
         kinds: Any = ["kendall"] if grouping == "document" else statistics
         correlations = grouped_correlations(kinds, columns, *arrays, **drawn)
         for point, rows, by_kind in zip(points, rows_of_points, correlations, strict=True):
@@ -97,7 +97,7 @@ def _n_systems(setting: Finished, columns: Floats, human: Floats) -> int:
 def _segment_row(
     point: str, human_name: str, grouping: str, statistic: str, n_systems: int, measured: Sequence[Any]
 ) -> CorrelationRow:
-    """The row of a statistic; measured: value, ends of its interval, groups, undefined ones of these, and segments."""
+    """The row of a statistic; measured: value, ends of its interval, groups, undefined groups, and segments."""
     value, low, high, n_groups, n_undefined, n_segments = measured
     # Without grouping all segments are one group, however many are counted.
     if grouping == "none":

@@ -1,4 +1,4 @@
-"""Is a gain real: tests and intervals of boosted scores against the metric alone, and of metrics against each other."""
+"""Is a gain real: tests and intervals of boosted scores against the baseline, and of metrics against each other."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Rank(SettingRow):
     """One row of ranking.parquet: a metric, whatever its explainer, among those of its language pair.
 
     value: its correlation, with its sign, as in correlations.parquet: one of a metric whose lower scores are better, as
-    TER's, is negative. rank: 1 is the best; 0 where nothing was tested.
+    TER's, is negative. rank: 1 is the best; 0 if nothing was tested.
     """
 
     KEY = ("level", "statistic")
@@ -98,20 +98,20 @@ Result = dict[str, list[Any]]  # the rows of a setting by table
 
 @dataclass(frozen=True, kw_only=True)
 class SignificanceEvaluation(OnGrid):
-    """Tests of every declared point against the metric alone, of the best point, and of metrics against each other.
+    """Tests of every declared point against the baseline, of the best point, and of metrics against each other.
 
     grid: whose points are tested. tests: which ones; statistics: the correlations compared, acc_eq (by item), and spa
     and pairwise_accuracy (of the systems' mean scores); resamples: of permutation tests and of the cluster bootstrap
     behind the intervals; seed: of all draws.
 
     The unit that is swapped and drawn is the cluster (perm_inputs): segments that share a source or a reference;
-    perm_systems and perm_both ask about other systems, and have intervals of their own. Metrics are compared at
-    system level as well, by their systems' scores. unit: what every permutation test swaps there, and the bootstrap
-    draws: "systems" (perm_systems), and the column `clusters` counts systems; "inputs" (perm_inputs) or "both"
-    (perm_both), after which systems' means of segment scores are made anew. Metrics and points are compared with
-    placebos (`Metric.is_placebo`) in families of their own, placebos not with each other. Permutation tests are those
-    of Deutsch, Dror & Roth (2021) with p = (k + 1) / (resamples + 1), Williams' test that of Graham & Baldwin (2014).
-    The best point of a grid of Pearson's r is tested against the distribution of the maximum over the whole grid.
+    perm_systems and perm_both generalise to other systems, and have their own intervals. Metrics are compared at system
+    level, too, by their systems' scores. unit: the unit of permutation tests and bootstrap at system level: "systems"
+    (perm_systems), and the column `clusters` counts systems; "inputs" (perm_inputs) or "both" (perm_both), after which
+    systems' means of segment scores are made anew. Metrics and points are compared with placebos (`Metric.is_placebo`)
+    in families of their own, placebos not with each other. Permutation tests are those of Deutsch, Dror & Roth (2021)
+    with p = (k + 1) / (resamples + 1), Williams' test that of Graham & Baldwin (2014). The best point of a grid of
+    Pearson's r is tested against the distribution of the maximum over the whole grid.
     p values are adjusted within families: all comparisons of a sweep by one test at one point; in a large family
     permutation tests near their smallest p are repeated with more resamples (column `resamples`). Raises ConfigError.
     """
@@ -136,14 +136,14 @@ class SignificanceEvaluation(OnGrid):
     def inapplicable(self, n_metrics: int, n_explainers: int, sets: Sequence[SegmentSet]) -> str:
         if n_explainers or n_metrics > 1:
             return ""
-        return "nothing is there to compare: there is one metric alone"
+        return "one metric without boosts has nothing to compare"
 
     def cost(self, n_segments: int) -> float:
         cells = n_segments * self.resamples * len(self.grid.spec.p)
         return 0.2 + cells / 1e9
 
     def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[Result]:
-        """With p values by family."""
+        """Evaluate the settings, and adjust p values within their families."""
         results = super().evaluate(settings, each)
         # Families span the sweep: their sizes are known when all settings have ended.
         of_rows = [setting for setting, result in zip(settings, results, strict=True) for _ in result["tests"]]
@@ -156,7 +156,7 @@ class SignificanceEvaluation(OnGrid):
     def of_scope(self, settings: Sequence[Finished]) -> list[Result]:
         """The tests of the points and grids of a language pair, and those of its metrics with their ranks."""
         results: list[Result] = [{"tests": list(self._of_points(setting)), "ranking": []} for setting in settings]
-        # A metric alone is the same with every explainer: it is compared once, with the first.
+        # A metric without an explainer is the same with every explainer: it is compared once, with the first.
         first = [places[0] for places in grouped(settings, OF_METRIC)]
         metrics = [settings[place] for place in first]
         if len(metrics) > 1:
@@ -211,7 +211,7 @@ class SignificanceEvaluation(OnGrid):
         scores = [scores_at_level(setting, BASE, level, statistic, turn=True) for setting in settings]
         p_of_pairs: dict[tuple[int, int], float] = {}
         is_placebo = [setting.metric.is_placebo for setting in settings]
-        # Placebos last: of two metrics one of which is a placebo, the other one is compared with it.
+        # Placebos last: a metric is compared with a placebo, not a placebo with a metric.
         in_order = sorted(range(len(settings)), key=is_placebo.__getitem__)
         for left, right in itertools.combinations(in_order, 2):
             if is_placebo[left]:
@@ -222,7 +222,7 @@ class SignificanceEvaluation(OnGrid):
             tests = list(self._tests(both, settings[left], BASE, settings[right], level, statistic, family))
             if math.isfinite(tests[0].difference.value):
                 results[left]["tests"] += tests
-                # Ranks go by a permutation test, where one was asked for.
+                # Ranks go by a permutation test, if one was requested.
                 decisive = [row for row in tests if row.test in UNITS] or tests
                 p_of_pairs[left, right] = decisive[0].p
         if not p_of_pairs:
@@ -278,14 +278,14 @@ class SignificanceEvaluation(OnGrid):
         family: str,
         known: Estimate | None = None,
     ) -> Iterator[TestRow]:
-        """Every test of a point against a metric. Of system scores `unit` is swapped, whatever is asked for.
+        """Every test of a point against a metric. Of system scores `unit` is swapped, whatever is requested.
 
         scores: of both. known: the difference and its interval, where these are a gain that is estimated already.
         """
         # Tests that swap the same unit share its resamples.
         by_unit: dict[tuple[Unit, bool], Comparison] = {}
         of_segments = level == "segment" or statistic in AGREEMENTS
-        # Systems, segments or both are swapped, as the unit says.
+        # The unit decides whether systems, segments or both are swapped.
         tests = [test if of_segments or test not in UNITS else f"perm_{self.unit}" for test in self.tests]
         for test in dict.fromkeys(tests):
             swapped = swapped_unit(scores, level, statistic, test, self.unit)
@@ -337,7 +337,7 @@ def _williams(scores: Scores, statistic: Any, both: Comparison) -> float:
 
 
 def _where(setting: Finished, point: str, other: Finished, level: str, statistic: str) -> dict[str, Any]:
-    """What a row says of itself: a metric at a point, or metrics alone."""
+    """The names of a row's comparison: a metric at a point, or two unboosted metrics."""
     alone = point == BASE
     return {
         "explainer": ALONE if alone else setting.explainer_name,
@@ -353,8 +353,8 @@ def _where(setting: Finished, point: str, other: Finished, level: str, statistic
 def significance_ranks(values: Sequence[float], p_of: Mapping[tuple[int, int], float]) -> list[int]:
     """The rank of each metric, by the rule of the WMT metrics tasks (Freitag et al. 2022).
 
-    From the highest value down, metrics share a rank until one differs significantly (at .05) from any of them: it has
-    the next rank, and so on. A metric has rank 0 where its value is undefined, or each of its p values. p_of: by two
+    From the highest value down, metrics share a rank until one differs significantly (at .05) from one that has it:
+    this metric starts the next rank. A metric has rank 0 if its value or all its p values are undefined. p_of: by two
     indices, in either order.
     """
     tested: set[int] = set()

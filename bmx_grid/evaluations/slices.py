@@ -25,7 +25,7 @@ NAMED = ("domain", "system", "document", "rater")  # of a segment
 LENGTHS: Mapping[str, Role] = {"length": "hypothesis", "source_length": "source"}
 LENGTH_BINS = 4
 SCORE_BINS = 3
-MOST_VALUES = 10  # of a score each of whose values is a slice
+MOST_VALUES = 10  # most values of a score that is sliced by value
 Verdict = Literal["gain", "loss", "no gain shown", "undefined", "baseline"]
 Labels = NDArray[np.object_]
 
@@ -35,11 +35,12 @@ class SliceRow(SettingRow):
     """One row of slices.parquet: a point on the segments that share a value of a column.
 
     by: the column; slice: the value. point: "base" or the name of a boosted point; human: the primary human score.
-    value: Pearson's r, with the metric's own sign; gain: above the metric alone, turned so that more is better, on the
-    segments that have both; NaN for the metric alone. p: two-sided, of a permutation of clusters between both; p_holm:
+    value: Pearson's r, with the metric's own sign; gain: above the baseline, turned so that more is better, on the
+    segments that have both; NaN for the baseline. p: two-sided, of a permutation of clusters between both; p_holm:
     corrected for all gains of slices of the sweep, which are one family. verdict: "gain" or "loss" at p_holm of .05,
-    else "no gain shown"; "baseline" for the metric alone.
-    n_segments: with both scores; n_clusters: of these; n_unnamed: rated segments of the language pair in no slice.
+    else "no gain shown"; "baseline" for the baseline.
+    n_segments, n_clusters: numbers of segments with both scores, and of their clusters; n_unnamed: rated segments of
+    the language pair in no slice.
     """
 
     KEY = ("by", "slice", "point", "human")
@@ -96,7 +97,7 @@ class Slice:
         return replace(row, gain=Estimate(found.difference, found.low, found.high), p=p)
 
     def compared(self, point: str, **drawn: Any) -> Any:
-        """A point against the metric alone (`paired_tests.compare`)."""
+        """A point against the baseline (`paired_tests.compare`)."""
         direction = self.setting.direction
         boosted, human, clusters = self._of(self.setting.points[point])
         base, _, _ = self._of(self.setting.points[BASE])
@@ -113,8 +114,8 @@ def check_columns(by: Sequence[str], sets: Sequence[SegmentSet]) -> None:
     for name in by:
         if all(name == segments.judgements.primary for segments in sets):
             raise ConfigError(
-                f"evaluation.levels.by: '{name}' is the human score that judges metrics. Its slices would select on "
-                "what is predicted: name another column."
+                f"evaluation.levels.by: '{name}' is the human score that judges metrics, so its slices would select "
+                "on the outcome; name another column."
             )
         if not any(name in columns_of_set(segments) for segments in sets):
             known = sorted({column for segments in sets for column in columns_of_set(segments)})
@@ -165,7 +166,6 @@ def corrected(rows: Sequence[tuple[Finished, SliceRow]], resamples: int, seed: i
 
 
 def _verdict(row: SliceRow, p_holm: float) -> Verdict:
-    """What is said of a row."""
     if row.point == BASE:
         return "baseline"
     if math.isnan(p_holm):

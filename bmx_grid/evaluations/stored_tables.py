@@ -1,6 +1,6 @@
 """The tables of a sweep as its questions read them: one reader for files, Arrow tables and frames.
 
-A question asks for a table by its name and the class of its rows; what it does not ask for is not read.
+A question requests a table by its name and the class of its rows; other tables are not read.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 DTYPES: dict[ColumnKind, Any] = {"text": object, "number": np.float64, "count": np.int64, "flag": np.bool_}
-EDITED = "it is of another version, or was edited: run the sweep again (what was scored is kept)"
+EDITED = "it is of another version, or was edited: run the sweep again (cached scores are reused)"
 
 
 class Tables(Mapping[str, "pd.DataFrame"]):
-    """The tables of a sweep by name, as frames; read when they are asked for.
+    """The tables of a sweep by name, as frames; read when they are requested.
 
     sources: by name the file, the Arrow table or the frame.
     """
@@ -43,7 +43,7 @@ class Tables(Mapping[str, "pd.DataFrame"]):
         return len(self._sources)
 
     def __contains__(self, name: object) -> bool:
-        # By its name alone: that of `Mapping` would read the table.
+        # Check the name only: `Mapping` would read the table.
         return name in self._sources
 
     def __getitem__(self, name: str) -> pd.DataFrame:
@@ -54,10 +54,10 @@ class Tables(Mapping[str, "pd.DataFrame"]):
         return self._frames[name]
 
     def checked(self, name: str, row: type) -> pd.DataFrame:
-        """A table with the columns of a class of rows; without rows if it is not there.
+        """A table with the columns of a class of rows; without rows if it is missing.
 
-        Raises DataError naming the file and the column that does not hold what a field of `row` does, or the row that
-        is there twice.
+        Raises DataError that names the file, and the column of another type than its field in `row` or the duplicated
+        row.
         """
         import pandas as pd
 
@@ -94,7 +94,7 @@ def checked_frame(table: pa.Table, row: type, origin: str) -> pd.DataFrame:
 
 
 def kinds_of(row: type) -> dict[str, ColumnKind]:
-    """The columns of a table by the class of its rows, the names of the setting first, and what they hold."""
+    """Map the columns of a table, by the class of its rows, to their kinds; the names of the setting first."""
     names = NAMES if issubclass(row, SettingRow) else ()
     kinds: dict[str, ColumnKind] = dict.fromkeys(names, "text")
     return kinds | columns_of(row)
@@ -135,7 +135,7 @@ def _with_later_columns(table: pa.Table, row: type) -> pa.Table:
 def check_columns(
     table: pa.Table, kinds: Mapping[str, ColumnKind], origin: Path | str, empty: Sequence[str] = ()
 ) -> None:
-    """Raise DataError unless a table has these columns, once each, which hold what they should.
+    """Raise DataError unless a table has exactly one column of each name, of the expected kind.
 
     empty: columns of texts that may be empty in some rows.
     """
@@ -200,15 +200,15 @@ def _values(table: pa.Table, name: str, kind: ColumnKind) -> list[Any]:
 
 
 def _check_labels(values: Sequence[str], name: str, labels: Sequence[str], origin: str) -> None:
-    """Raise DataError for a value that is none of the labels of a column."""
+    """Raise DataError for a value that is not one of the labels of a column."""
     for number, value in enumerate(values, 1):
         if value not in labels:
-            there_are = ", ".join(map(repr, labels))
-            raise _damaged(origin, f"row {number}: the {name} {shown(value)} is none of {there_are}")
+            expected = ", ".join(map(repr, labels))
+            raise _damaged(origin, f"row {number}: unknown {name} {shown(value)}; expected one of {expected}")
 
 
 def _check_once(keys: Sequence[tuple[Any, ...]], origin: str) -> None:
-    """Raise DataError for a row that is there twice, or says of the same thing something else."""
+    """Raise DataError for duplicated or contradictory rows."""
     # Mostly all differ: only a damaged table is gone through row by row.
     if len(set(keys)) == len(keys):
         return
@@ -218,12 +218,12 @@ def _check_once(keys: Sequence[tuple[Any, ...]], origin: str) -> None:
             # Cut: a value may be a whole text.
             parts = [visible(str(value))[:60] for value in key]
             label = " · ".join(parts)
-            raise _damaged(origin, f"row {number} is of {label} again")
+            raise _damaged(origin, f"row {number} repeats {label}")
         seen.add(key)
 
 
 def read_arrow(path: Path) -> pa.Table:
-    """Any table that a sweep wrote. Raises DataMissingError where it is not there, DataError where it is damaged."""
+    """Any table that a sweep wrote. Raises DataMissingError if it is missing, DataError if it is damaged."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -232,13 +232,13 @@ def read_arrow(path: Path) -> pa.Table:
         with pq.ParquetFile(path) as file:
             return file.read()
     except FileNotFoundError as error:
-        raise DataMissingError(f"{path} is not there; name the folder of a finished sweep.") from error
+        raise DataMissingError(f"{path} not found; give the folder of a finished sweep.") from error
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DataError(f"{path}: not a readable Parquet file ({first_line(error)}); run the sweep again.") from error
 
 
 def read_frame(path: Path) -> pd.DataFrame:
-    """As `read_arrow`, as a frame."""
+    """Read any table that a sweep wrote, as a frame; errors as in `read_arrow`."""
     return as_frame(read_arrow(path), path)
 
 

@@ -1,4 +1,4 @@
-"""What is known of a gain: one verdict for each boost, from its gain and its partial correlation.
+"""Verdicts on gains: one per boost, from its gain and its partial correlation.
 
 A sweep gives a verdict for each scope and boost at its declared point, and further ones at published points and other
 data sets: each question is a family of its own.
@@ -62,17 +62,17 @@ LEGEND = {
 
 
 def legend(labels: Container[str]) -> list[str]:
-    """A line for each of these labels, in the order of LEGEND; every output shows these lines."""
+    """Explain the labels that occur, one line each, in the order of LEGEND; every output shows these lines."""
     return [f"{label}: {sentence}." for label, sentence in LEGEND.items() if label in labels]
 
 
-# Clusters of segments, or language pairs where several are averaged: fewer never give a positive verdict.
+# Clusters of segments, or language pairs if several are averaged: fewer never give a positive verdict.
 FEWEST_UNITS = 4
-FEW = 6  # a verdict on fewer says so
-WIDE = 0.05  # half of an interval: a wider one does not tell a large gain from a large loss
+FEW = 6  # a verdict on fewer has a note
+WIDE = 0.05  # half-width of an interval: a wider one covers both a large gain and a large loss
 SMALLEST_GAIN = 0.005
 
-# In the rows of a boost at the point of the verdict: what stands in place of the metric.
+# Names in place of the metric, in the rows of a boost at the point of the verdict.
 MEASURED = {"gain": METRIC, "partial_r": SCORE_AND_TEXT, "over_metrics": METRICS}
 # In the rows of other candidates.
 BESIDE = {
@@ -161,11 +161,11 @@ class Verdict(SettingRow):
 
     @property
     def family(self) -> tuple[str, str]:
-        """What is corrected together: verdicts on pairs, data sets or all of them, at points of one kind."""
+        """The family of tests for the correction: verdicts on pairs, on data sets or on all, at points of one kind."""
         level = "pair"
         if self.pairs != 1:
             level = "all" if self.dataset == ALL else "data set"
-        # One question, "does it help", is asked once of each boost, wherever it was chosen.
+        # "Does it help" is one question per boost, at any origin of its choice.
         question = self.point if self.point in (PUBLISHED, OTHER_DATASETS) else "declared"
         return level, question
 
@@ -175,7 +175,7 @@ class Verdict(SettingRow):
         return (self.clusters, "cluster") if self.pairs == 1 else (self.pairs, "language pair")
 
     def how(self) -> str:
-        """On which segments it rests, in words."""
+        """The segments of the verdict, in words."""
         over = f"{self.dataset} {self.language_pair}"
         interval = "bootstrap of clusters"
         if self.pairs > 1:
@@ -190,10 +190,10 @@ def judged(evidence: Sequence[Verdict], smallest_gain: float = SMALLEST_GAIN) ->
 
     Significant is a gain or a partial correlation whose 95 % interval lies above 0 and whose p value is at most .05
     after Holm's correction within the family. The first that applies: too little data without a gain, an interval or
-    FEWEST_UNITS; hurts, with a significant loss; a significant gain below smallest_gain is none; a significant gain
+    FEWEST_UNITS; hurts, with a significant loss; a significant gain below smallest_gain is not one; a significant gain
     helps (or is redundant) with a significant partial correlation, is confounded where less than smallest_gain is left,
     else open; a gain of smallest_gain that is not significant is informative with a significant partial correlation;
-    too little data where the interval of the gain is wider than +-WIDE; else no gain is shown.
+    too little data if the interval of the gain is wider than +-WIDE; else no gain is shown.
     """
     import pandas as pd
 
@@ -261,7 +261,7 @@ def _correction(estimate: Estimate, p: float, verdicts: int) -> str:
 
 
 def asked(lines: Iterable[BoostRow], boosts: Iterable[str]) -> Iterator[Verdict]:
-    """The evidence that verdicts are asked for, from the lines of one metric and explainer on one scope or several.
+    """The evidence that verdicts are requested, from the lines of one metric and explainer on one scope or several.
 
     The declared point of a boost is where other language pairs chose, if all pairs of the scope have it, else where
     other folds did, else a recipe. A mean over 2 or 3 language pairs has no verdict: each pair has its own.
@@ -276,20 +276,20 @@ def asked(lines: Iterable[BoostRow], boosts: Iterable[str]) -> Iterator[Verdict]
             gains = {line.point: line for line in of_boost}
             most_pairs = max((line.pairs for line in gains.values()), default=0)
             declared = FIXED if FIXED in gains else CROSS_FITTED
-            # A point that some pairs lack is not declared for all of them.
+            # A point is declared for the scope only if all pairs have it.
             if ELSEWHERE in gains and gains[ELSEWHERE].pairs == most_pairs:
                 declared = ELSEWHERE
             for point in (declared, PUBLISHED, OTHER_DATASETS):
                 if point in gains and not 1 < gains[point].pairs < FEWEST_UNITS:
-                    # Nothing else has a published point: length and curve beside it are those of the declared one.
+                    # Only the boost has a published point: its placebos length and curve have the declared one.
                     beside = declared if point == PUBLISHED else point
                     yield _evidence(gains[point], beside, by_key)
 
 
 def _evidence(gain: BoostRow, beside: str, by_key: Mapping[Key, BoostRow]) -> Verdict:
-    """What a verdict on a gain over the metric rests on, from all rows of its scope.
+    """Collect the evidence for a verdict on a gain, from all rows of its scope.
 
-    beside: the point at which other candidates stand beside the boost.
+    beside: the point of the placebos.
     """
     rows: dict[str, BoostRow | None] = {}
     for column, against in MEASURED.items():
@@ -322,10 +322,9 @@ def _evidence(gain: BoostRow, beside: str, by_key: Mapping[Key, BoostRow]) -> Ve
 
 
 def _gain_left(partial_r: float, explained: float) -> float:
-    """What a score with this partial correlation adds to the correlation of the best prediction without it.
+    """The correlation that a score with this partial correlation adds to the best prediction without it.
 
-    explained: the share of the variance of human scores that this prediction explains, R squared: it becomes
-    R^2 + r^2 (1 - R^2).
+    explained: R squared of that prediction. It becomes R^2 + r^2 (1 - R^2).
     """
     if math.isnan(partial_r) or math.isnan(explained):
         return math.nan
@@ -335,9 +334,9 @@ def _gain_left(partial_r: float, explained: float) -> float:
 
 
 def evidence_on(kind: Coefficient, rated: Rated, scores: Sequence[Floats], resamples: int, seed: int) -> list[Verdict]:
-    """The evidence for each of several float64[n] scores over the metric's, to be `judged`.
+    """The evidence for several float64[n] scores over the metric's, to be `judged`.
 
-    None of them was chosen on these segments. What the metric and the texts tell is learned once for all.
+    The scores were not chosen on these segments. The controls are learned once for all scores.
     """
     names = [str(place) for place in range(len(scores))]
     held_out = {(name, CROSS_FITTED): column for name, column in zip(names, scores, strict=True)}
@@ -348,11 +347,11 @@ def evidence_on(kind: Coefficient, rated: Rated, scores: Sequence[Floats], resam
 
 
 def told(row: Verdict, settings: Sequence[Finished], best: Sequence[Mapping[str, float]]) -> Verdict:
-    """The evidence with what stands beside it: the named levels, other metrics, and the gain in-sample.
+    """Add to the evidence the named groups, the other metrics and the in-sample gain.
 
-    named: of systems, raters, domains and documents, what all data behind the verdict name, and it controls for.
-    best: of each setting what each boost gains on the segments it is chosen on; none where another human score judges
-    than the one that chooses.
+    named: the groups (systems, raters, domains, documents) in all data of the verdict, which are controlled for.
+    best: for each setting the in-sample gain of each boost; empty if another human score judges than the one that
+    chooses.
     """
     primary = settings[0].segments.judgements.primary
     levels = []
@@ -371,7 +370,7 @@ def told(row: Verdict, settings: Sequence[Finished], best: Sequence[Mapping[str,
     return replace(
         row,
         named=", ".join(sorted(set.intersection(*levels))),
-        # Metrics are named only where a gain over them is known.
+        # Metrics are named only if a gain over them is known.
         metrics=", ".join(sorted(metrics)) if math.isfinite(row.over_metrics.value) else "",
         # NumPy warns of the mean of nothing.
         best_gain=float(np.mean(gains)) if gains else math.nan,

@@ -32,7 +32,7 @@ from bmx_grid.words.tags import EOS, Rows, WordScores, WordTags
 
 TaggedText = Literal["target", "source"]
 SIDE_OF_ROLE: dict[Role, TaggedText] = {"hypothesis": "target", "source": "source"}  # references have no tags
-SUM = "spearman_sum"  # the measure that asks people's scores instead of their tags
+SUM = "spearman_sum"  # compares with human scores of words in place of tags
 
 
 @dataclass(frozen=True)
@@ -48,10 +48,10 @@ class WordsRow(SettingRow):
 
 @dataclass(frozen=True)
 class TagsRow(SettingRow):
-    """One row of word_tags.parquet: how the tags of one side fit the words that an explanation speaks of.
+    """One row of word_tags.parquet: how the tags of one side align with the words of an explanation.
 
-    n_tags: published tags that count; n_compared: words with a tag and something said of them; n_lost: tags on words
-    that share no character with any word of the explanation; n_untagged: words of the explanation without a tag.
+    n_tags: published tags that count; n_compared: words with a tag and an attribution or label; n_lost: tags on words
+    without a common character with the explanation's words; n_untagged: words of the explanation without a tag.
     """
 
     side: str
@@ -63,11 +63,11 @@ class TagsRow(SettingRow):
 
 @dataclass(frozen=True, eq=False)
 class TaggedSide:
-    """Tags of one side of N segments, and what is said of these words.
+    """The tags of one side of N segments, with the explanation of the tagged words.
 
-    gold: the tags; scores: of the same words, low for a suspected error, None where labels were given; predicted:
-    these labels, None for scores. sums: float64[N] of all scores of a text, those of words without a tag among them.
-    fit: how the tags fit.
+    gold: the tags; scores: of the same words, low for a suspected error, None for labels; predicted: the labels, None
+    for
+    scores. sums: float64[N] of all scores of a text, including words without a tag. fit: how the tags align.
     """
 
     gold: Labels
@@ -80,9 +80,9 @@ class TaggedSide:
 def tagged_sides(setting: Finished) -> list[TaggedSide]:
     """The sides of a setting that have tags and an explanation, the target first.
 
-    An explanation made elsewhere is compared on the tags' own words, to which it is carried where its words are
-    others; attributions on the words that were scored, to which the tags are carried. `<EOS>` counts where both have
-    it, as in the tables of WMT22.
+    An explanation made elsewhere is compared on the tags' own words, to which it is carried where its words are others;
+    attributions on the words that were scored, to which the tags are carried. `<EOS>` counts if both have it, as in the
+    tables of WMT22.
     """
     sides = []
     for role, side in SIDE_OF_ROLE.items():
@@ -97,7 +97,7 @@ def tagged_sides(setting: Finished) -> list[TaggedSide]:
 
 
 def _of_attributions(setting: Finished, tags: WordTags, role: Role, side: TaggedText) -> TaggedSide:
-    # What a metric gives a low score for the better is turned: a low attribution is a suspected error.
+    # If lower metric scores are better, attributions are negated: a low attribution is a suspected error.
     attributions = setting.scores.by_role[role]
     values = setting.direction * attributions.values
     turned = Ragged(values, attributions.offsets)
@@ -128,7 +128,7 @@ def _carried(words: Rows, bad: bytes, scored: Rows) -> Carried:
 
 
 def _of_words(tags: WordTags, explained: WordScores, side: TaggedText) -> TaggedSide:
-    # `<EOS>` goes from texts where only one of both has it.
+    # `<EOS>` is removed from texts in which only one side has it.
     only_one = []
     for words_of_text, tagged_words in zip(explained.words, tags.words, strict=True):
         both = _ends(words_of_text) and _ends(tagged_words)
@@ -164,7 +164,7 @@ def _of_words(tags: WordTags, explained: WordScores, side: TaggedText) -> Tagged
 
 
 def _on_tagged(values: Floats, alignment: Alignment | None) -> tuple[Flags, Floats, Flags]:
-    """For the n tagged words of a text whether anything is said of them, their scores, and whether they are BAD."""
+    """For n tagged words: whether they have an attribution, their scores, and whether they are BAD."""
     bad = values < 0
     if alignment is None:
         every_word = np.ones(len(values), dtype=np.bool_)
@@ -174,13 +174,13 @@ def _on_tagged(values: Floats, alignment: Alignment | None) -> tuple[Flags, Floa
 
 
 def _without_end(tags: WordTags, dropped: Sequence[bool]) -> WordTags:
-    """The tags without those of `<EOS>`, of the texts where it is dropped."""
+    """The tags, without those of `<EOS>` in texts in which it is dropped."""
     words, bad = _cut(tags.words, tags.labels.rows(), dropped)
     return WordTags(words, Labels.from_rows(bad))
 
 
 def _cut(words: Rows, values: Iterable[Any], dropped: Sequence[bool]) -> tuple[Rows, list[Any]]:
-    """The words and their values, those of a text that ends with `<EOS>` without it where it is dropped."""
+    """The words and their values, without `<EOS>` at the end of texts in which it is dropped."""
     cut_words = []
     cut_values = []
     for words_of_text, values_of_text, drop in zip(words, values, dropped, strict=True):
@@ -248,7 +248,7 @@ class WordsEvaluation(Evaluation):
         return [{"words": rows, "word_tags": fits}]
 
     def _of_scores(self, setting: Finished, tagged: TaggedSide) -> list[WordsRow]:
-        """How well scores rank words, and of scores and labels the correlation of their sums with people's scores."""
+        """Measure how well scores rank words, and the correlation of summed scores or labels with human scores."""
         clusters = setting.codes.clusters
         side = tagged.fit.side
         rows = []
@@ -275,7 +275,7 @@ class WordsEvaluation(Evaluation):
         return [*rows, of_sums]
 
     def _of_labels(self, setting: Finished, tagged: TaggedSide) -> list[WordsRow]:
-        """How well labels agree, as given or cut from scores; texts without any are left out."""
+        """Measure the agreement of labels, imported or cut from scores; texts without labels are left out."""
         clusters = list(setting.clusters)
         if tagged.scores is not None:
             labels, defined = cross_fitted_labels(

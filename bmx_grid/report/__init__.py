@@ -1,1 +1,1 @@
-"""What people look at: figures and tables. No computation lives here."""
+"""Figures and tables. This room computes nothing."""

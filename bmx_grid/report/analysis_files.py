@@ -1,4 +1,4 @@
-"""What an analysis leaves in a folder: its figures and report.html."""
+"""Write the files of an analysis: its figures and report.html."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ OF_ANALYSIS = ("selection", "ridge")  # tables of a sweep that its analysis writ
 DEFAULT = FigureOptions()
 
 
-# The files that show it, and what the terminal says; without an analysis, why there is none.
+# The files of the analysis, and the text for the terminal; without an analysis, the reason.
 SweepAnalysis = tuple[Analysis | None, list[Path], str]
 
 
@@ -55,9 +55,9 @@ def analyse_sweep(
 ) -> SweepAnalysis:
     """Analyse the finished settings of a sweep and write figures, report.html and the tables OF_ANALYSIS.
 
-    options: how it is analysed. tables: those of all evaluations of the sweep, by name. figures: which are
-    written, and how. facts: as for `write_report`. Without a grid there is no table of OF_ANALYSIS, and no page if no
-    question has a table.
+    options: of the analysis. tables: those of all evaluations of the sweep, by name. figures: which are written, and
+    how. facts: as for `write_report`. Without a grid no table of OF_ANALYSIS is written, and no page if no question has
+    a table.
     Raises StoreError when a file cannot be written, ConfigError for a module that is no question.
     """
     results = [result for result in results if result.has_grid]
@@ -95,18 +95,18 @@ def analyse_sweep(
 
 def said(analysis: Analysis) -> str:
     """The answer of a sweep in lines that fit the terminal, with the brief tables that the answer has no words for."""
-    # Of the questions about a grid the answer is the summary; what other packages ask it does not know.
+    # The summary answers questions about a grid; it does not know questions of other packages.
     questions = analysis.further_questions if len(analysis.table) else analysis.questions
     brief = [replace(table, notes=()) for table in analysis.tables_of(questions) if table.brief]
     tables = tables_as_text(brief, terminal_width(), MOST_ROWS).strip()
     answer = answer_text(analysis, terminal_width())
-    # Of metrics alone the tables are the answer, and the lines remarks on it.
+    # Of metrics without an explainer the tables are the answer, and the lines remarks on it.
     parts = [answer, tables] if answer else [tables, sentences(headline.answer(analysis))]
     return "\n\n".join(filter(None, parts))
 
 
 def _write_tables(analysis: Analysis, folder: OutputFolder) -> list[Path]:
-    """Write the tables of a sweep that the analysis makes, beside those of the evaluations; the paths written."""
+    """Write the tables that the analysis adds to those of the evaluations; returns their paths."""
     import pyarrow as pa
 
     # In the order of OF_ANALYSIS.
@@ -130,8 +130,8 @@ def write_analysis(
 ) -> list[Path]:
     """Write folder/figures/ and report.html, dated today; the paths, in this order. Without a grid the page is shorter.
 
-    claim: told of the files before one is written. figures: which are written, and how; the page holds its own in any
-    case. examples, facts: as for `write_report`.
+    claim: called with the files before one is written. figures: which are written, and how; the page holds its own in
+    any case. examples, facts: as for `write_report`.
     Raises StoreError when a file cannot be written, ConfigError for one that is somebody else's.
     """
     place = folder / "figures"
@@ -147,7 +147,7 @@ def write_analysis(
         file = figure_file(drawing, place)
         # As SVG also if files of other formats were chosen.
         shown.append((drawing, file.read_bytes() if file in files else render(drawing)))
-    # Too long for a page: they are written as CSV alone.
+    # Too long for a page: written as CSV only.
     tables = [table for table in analysis.tables() if not table.data]
     today = datetime.datetime.now(tz=datetime.UTC).date()
     facts = [*facts, ("command", command_line()), ("date", today.isoformat())]

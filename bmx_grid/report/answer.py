@@ -1,6 +1,6 @@
 """The answer of a sweep on a terminal: the conclusion, a table of verdicts for each question, and a line for each fact.
 
-On a narrow terminal columns go in this order: p (Holm), n, partial r, length alone, r → boosted.
+A narrow terminal drops columns in this order: p (Holm), n, partial r, length alone, r → boosted.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from bmx_grid.report.table import COUNT, GAP, tables_as_text, wrapped
 MOST_ROWS = 24  # of a question
 NAMES = ("verdict", "metric", "explainer", "boost", "human", "data")
 NUMBERS = ("r → boosted", "gain", "95 % CI", "length", "partial r", "n", "p (Holm)")
-DROPPED = ("p (Holm)", "n", "partial r", "length", "r → boosted")  # the first goes first
+DROPPED = ("p (Holm)", "n", "partial r", "length", "r → boosted")  # the first is dropped first
 NOT_BOOSTED = "not boosted"
 MARK = "*"
 MARKED = "the interval leaves 0 out, but not after Holm's correction"
@@ -58,7 +58,7 @@ def answer_text(given: Given, width: int) -> str:
 
 
 def coloured(text: str) -> str:
-    """The text with "helps" and "hurts" in colour where a line begins with them: on a terminal without NO_COLOR."""
+    """The text with "helps" and "hurts" in colour if a line begins with them: on a terminal without NO_COLOR."""
     if not shows_colours():
         return text
     return FIRST_WORD.sub(lambda found: f"{COLOURS[found[0]]}{found[0]}{PLAIN}", text)
@@ -71,7 +71,7 @@ def shows_colours() -> bool:
 
 
 def title_of_question(question: str, rows: Any) -> str:
-    """What a question is about: on which data its boosts were chosen."""
+    """The title of a question: the data on which its boosts were chosen."""
     chosen_on = list(dict.fromkeys(rows["chosen_on"]))
     if question == PUBLISHED:
         # On the data sets of the paper it is in-sample, on others not.
@@ -90,7 +90,7 @@ def verdict_tables(given: Given) -> Iterator[Table]:
 
 
 def _cells(row: Any) -> tuple[Cell, ...]:
-    """A verdict in the order of the columns; what is undefined is empty."""
+    """The cells of a verdict in the order of the columns; empty if undefined."""
     correlations = ""
     if math.isfinite(row.boosted):
         correlations = f"{row.baseline:.3f} → {row.boosted:.3f}"
@@ -108,7 +108,7 @@ def _cells(row: Any) -> tuple[Cell, ...]:
 
 
 def _signed(value: float) -> str:
-    """Three decimals with a sign; 0 has none, and what is undefined is empty."""
+    """Three decimals with a sign; no sign for 0, empty if undefined."""
     if math.isnan(value):
         return ""
     text = f"{value:+.3f}"

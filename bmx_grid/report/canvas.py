@@ -90,8 +90,8 @@ STYLE: Any = {
 class Drawing:
     """A figure that can be drawn.
 
-    stem: its file name without suffix; title: what it shows, in a few words; caption: what it rests on, in sentences;
-    draw: makes it, called inside `style`. signature: of the results it shows, for the metadata of its file.
+    stem: its file name without suffix; title: its topic, in a few words; caption: its data and method, in sentences;
+    draw: makes it, called inside `style`. signature: of its results, for the metadata of its file.
     """
 
     stem: str
@@ -101,7 +101,7 @@ class Drawing:
     signature: str | None = None
 
     def __post_init__(self) -> None:
-        # Names of data sets and metrics, which stand in both, may hold line breaks. The class is frozen.
+        # Names of data sets and metrics in title and caption may hold line breaks. The class is frozen.
         object.__setattr__(self, "title", visible(self.title))
         object.__setattr__(self, "caption", visible(self.caption))
 
@@ -117,7 +117,7 @@ def style() -> Iterator[None]:
 
 
 def _imported() -> Any:
-    """matplotlib, also where MPLBACKEND names no backend, which it refuses as it is imported: none is used here."""
+    """Import matplotlib without a backend: it refuses an unknown one in MPLBACKEND."""
     import importlib
 
     try:
@@ -155,7 +155,7 @@ def canvas(
 
 
 def figure_file(drawing: Drawing, folder: Path, form: FigureFormat = "svg") -> Path:
-    """Where `save` writes a figure."""
+    """The path to which `save` writes a figure."""
     return folder / f"{drawing.stem}.{form}"
 
 
@@ -184,7 +184,7 @@ def signed(analysis: Analysis, stem: str, title: str, caption: str, draw: Callab
 
 
 def correlation_of(analysis: Analysis) -> str:
-    """The name of the correlation that is gained; "correlation" where it is not known."""
+    """The name of the correlation that is gained; "correlation" if it is not known."""
     return correlation_in_words(analysis.correlation)
 
 
@@ -218,7 +218,7 @@ def undefined_in_words(count: int, thing: str) -> str:
 
 
 def empty(axes: Axes, words: str) -> None:
-    """Say in the middle of the axes why they are empty."""
+    """Write in the middle of the axes why they are empty."""
     axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", va="center", color=QUIET)
 
 
@@ -238,7 +238,7 @@ def name_rows(axes: Axes, names: Sequence[str]) -> None:
 
 def write_beside(axes: Axes, place: int, words: str, **look: Any) -> None:
     """Words at the right of the horizontal row `place` (see `name_rows`), outside the axes."""
-    # Across a fraction of the axes, upwards the row: the words stay beside it whatever the axis across shows.
+    # Across a fraction of the axes, upwards the row: the label keeps its distance at any scale.
     where: Any = ("axes fraction", "data")
     axes.annotate(words, (1.01, -place), xycoords=where, va="center", annotation_clip=False, **look)
 
@@ -249,7 +249,7 @@ def legend_above(figure: Figure, **look: Any) -> None:
 
 
 def gain_axis(axes: Axes, words: str) -> None:
-    """Gains across: faint lines, the line of no change, and what is measured."""
+    """An axis of gains: faint lines, the line of no change, and a label."""
     axes.locator_params(axis="x", nbins=5)
     thin_grid(axes, "x")
     no_change_line(axes)

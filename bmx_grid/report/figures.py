@@ -68,7 +68,7 @@ ROW = 0.28  # inches, of a gain
 MOST_GAINS = 48  # of one figure; more go on in further ones
 LENGTH_MARK = "length alone"
 REASSIGNED_MARK = "attributions of another segment"
-POOLED = "segment r"  # a column of the metrics alone, as is the next
+POOLED = "segment r"  # a column of the metrics without an explainer, as is the next
 WITHIN_SOURCES = "PDP"
 BROKEN = (0, (1.5, 1))  # Matplotlib's (offset, (on, off))
 MARKS = {
@@ -78,7 +78,7 @@ MARKS = {
     WITHIN_SOURCES: ("^", 3.8, ORANGE),
 }
 HEIGHT = 2.5  # inches, of the curves of a setting
-LEAST_REACH = 0.005  # of their second frame, above and below the metric alone
+LEAST_REACH = 0.005  # of their second frame, above and below the baseline
 
 
 @dataclass(frozen=True)
@@ -102,12 +102,12 @@ def boosts(analysis: Analysis) -> Iterator[Drawing]:
     verdicts = shown[(shown["question"] == DECLARED) & np.isfinite(shown["gain"])]
     if verdicts.empty:
         return
-    # The rows of a metric stay together, in the order of what each metric can gain.
+    # The rows of a metric stay together, ordered by its best gain.
     largest = verdicts.groupby("metric")["gain"].transform("max")
     order = verdicts.assign(largest=largest).sort_values(["largest", "metric", "gain"], ascending=[False, True, False])
     boosts_differ = verdicts["boost"].nunique() > 1
     placebos = [LENGTH_MARK]
-    # Reassigned attributions have a gain only where they were asked for.
+    # Reassigned attributions have a gain only if they were requested.
     if np.isfinite(verdicts["reassigned_gain"]).any():
         placebos.append(REASSIGNED_MARK)
     rows = []
@@ -128,13 +128,13 @@ def boosts(analysis: Analysis) -> Iterator[Drawing]:
         f"{n_boosts}, each judged on segments it was not chosen on: {correlation}, "
         f"boosted minus baseline, with 95 % intervals. Filled circle: it helps, {n_helping} of {len(rows)}; filled "
         "diamond: it hurts; broken line: too little data. "
-        f"Beside it the gain of {named(placebos)} on the same segments."
+        f"Next to it the gain of {named(placebos)} on the same segments."
     )
     yield from _drawings(analysis, rows, "boosts", "What each boost gains", caption)
 
 
 def declared_gains(analysis: Analysis) -> Iterator[Drawing]:
-    """For each explainer its tested gains at the published point, or else the one chosen elsewhere, best first."""
+    """Tested gains per explainer at the published point, or else the one chosen elsewhere, best first."""
     every = analysis.ask(declared)
     # Gains without intervals are shown by the figures of the paper.
     if every["test"].isna().all():
@@ -163,7 +163,7 @@ def declared_gains(analysis: Analysis) -> Iterator[Drawing]:
 
 
 def human_ceilings(metrics: pd.DataFrame) -> Iterator[Drawing]:
-    """Metrics alone beside further human scores, which are the ceiling; for each language pair that has such scores.
+    """Compare metrics with the ceiling of further human scores, per language pair.
 
     metrics: as `analysis.metrics_and_people` has them.
     """
@@ -183,12 +183,12 @@ def human_ceilings(metrics: pd.DataFrame) -> Iterator[Drawing]:
             metric = row["metric"]
             pooled = Estimate(row[POOLED], row[f"{POOLED}_low"], row[f"{POOLED}_high"])
             within = abs(row.get(WITHIN_SOURCES, math.nan))
-            # Without signs: a metric of errors stands beside those that it agrees with.
+            # Absolute values: metrics of errors are compared with metrics of agreement.
             bars.append(Bar((metric,), _without_sign(pooled), metric.startswith(PEOPLE), {WITHIN_SOURCES: within}))
         caption = (
             "Correlation with the primary human score: Pearson's r of segments with its 95 % interval, and r of "
             "differences within sources (PDP). Filled: other human scores of the same segments; the dashed line is "
-            "the highest of them."
+            "the highest one."
         )
         stem = file_stem(f"people_and_metrics_{dataset}_{language_pair}")
         title = f"{dataset} {language_pair}: metrics and people"
@@ -196,7 +196,7 @@ def human_ceilings(metrics: pd.DataFrame) -> Iterator[Drawing]:
 
 
 def _without_sign(r: Estimate) -> Estimate:
-    """A correlation and its interval, turned where it is negative."""
+    """A correlation and its interval, turned if it is negative."""
     if r.value >= 0:
         return r
     return Estimate(-r.value, -r.high, -r.low)
@@ -213,9 +213,9 @@ def _drawings(analysis: Analysis, rows: Sequence[Bar], stem: str, title: str, ca
 
 
 def _draw(rows: Sequence[Bar], axis: str, ceiling: float | None = None) -> Figure:
-    """Draw rows, the first on top. axis: what is measured; ceiling: where a dashed line is, with its words.
+    """Draw rows, the first on top. axis: its label; ceiling: position and label of a dashed line.
 
-    Names stand above their rows, so that the figure fits a column and a phone.
+    Names are above their rows, so that the figure fits a column and a phone.
     """
     height = 0.7 + ROW * max(len(rows), 3)
     figure, (axes,) = canvas(COLUMN, height)
@@ -232,9 +232,9 @@ def _draw(rows: Sequence[Bar], axis: str, ceiling: float | None = None) -> Figur
             bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 0.6},
             in_layout=False,
         )
-        # Below the name, which stands above its row.
+        # Below the name, which is above its row.
         y = -place - 0.16
-        # Matplotlib draws nothing for NaN: a gain without an interval has its mark alone.
+        # Matplotlib draws nothing for NaN: a gain without an interval has a mark only.
         ends = [row.gain.low, row.gain.high]
         dashes = BROKEN if row.verdict == TOO_LITTLE else "-"
         axes.plot(ends, [y, y], color=BLUE, linewidth=1.4, linestyle=dashes, solid_capstyle="butt", zorder=2)
@@ -244,7 +244,7 @@ def _draw(rows: Sequence[Bar], axis: str, ceiling: float | None = None) -> Figur
             is_gain = kind == "gain"
             if is_gain and row.verdict == HURTS:
                 marker = "D"
-            # Beside a ceiling the rows are correlations of metrics, not gains.
+            # With a ceiling the rows are correlations of metrics, not gains.
             entry = POOLED if is_gain and ceiling is not None else kind
             axes.plot(
                 [value],
@@ -324,7 +324,7 @@ def correlation_over_p(analysis: Analysis, row: int) -> Figure:
     # Fixed positions: finding them from the extents of all labels takes half of the drawing time.
     whole = figure.add_axes((0.088, 0.165, 0.315, 0.735))
     near = figure.add_axes((0.49, 0.165, 0.315, 0.735))
-    # The same lines twice: the second frame shows a part of them only.
+    # Both frames draw all lines; the second one shows a part.
     for axes in (whole, near):
         _draw_lines(axes, analysis, row, setting)
         thin_grid(axes)
@@ -335,7 +335,7 @@ def correlation_over_p(analysis: Analysis, row: int) -> Figure:
         empty(whole, "no defined correlation")
     baseline = setting.baseline
     if math.isfinite(baseline):
-        # Far enough above the metric alone to show the best gain, and never beyond what the first frame shows.
+        # Far enough above the baseline to show the best gain, but inside the first frame.
         reach = max(LEAST_REACH, setting.gain)  # an undefined gain is not above it
         low, high = whole.get_ylim()
         bottom = max(baseline - 2 * reach, low)
@@ -353,7 +353,7 @@ def correlation_over_p(analysis: Analysis, row: int) -> Figure:
 
 
 def _draw_lines(axes: Axes, analysis: Analysis, row: int, setting: pd.Series) -> None:
-    """One line over p per w, ascending in w, so that the metric alone (black) lies on top; then the points."""
+    """One line over p per w, ascending in w, so that the baseline (black) lies on top; then the points."""
     table = analysis.table
     every = max(len(table.p) // 10, 1)  # about ten markers on each line
     for column, weight in enumerate(table.w.tolist()):

@@ -22,7 +22,7 @@ MOST_TICKS = 6
 
 
 def heat_maps(analysis: Analysis, rows: Collection[int]) -> Figure:
-    """A map of each setting that is one of these rows of the table. To be called inside `canvas.style`."""
+    """Draw a map for each setting in `rows`. Call it inside `canvas.style`."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LinearSegmentedColormap, Normalize
 

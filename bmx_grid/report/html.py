@@ -61,21 +61,21 @@ def write_report(
 ) -> None:
     """Write the page of an analysis to `path` in one step.
 
-    figures: drawings as SVG; tables: those to read; examples: segments with attributions; facts: further
-    (name, words) on what was run. Brief tables are open, of our own questions in the place of verdicts.
+    figures: drawings as SVG; tables: those to read; examples: segments with attributions; facts: further (name, words)
+    on the run. Brief tables are open, of our own questions in the place of verdicts.
     Raises StoreError when the page cannot be written.
     """
     answer = analysis.ask(answers.compute)
     caveats = headline.not_evidence(analysis)
     leads = list(filter(None, [answer["conclusion"]]))
-    # The sentences after the conclusion say what verdicts mean.
+    # The sentences after the conclusion explain the verdicts.
     notes = headline.answer(analysis)[len(leads) + len(answer["answers"]) :]
     if not analysis.judged:
-        # The gains of explainers, which the other lines tell, are in a table; the last says what to do next.
+        # A table has the gains of explainers, so only the last line remains: the next step.
         leads = [*analysis.ask(headline.compute)["headline"], *answer["answers"][-1:]]
     brief = {table.stem for table in tables if table.brief}
     if analysis.judged:
-        # Verdicts stand for the brief tables of our own questions; what other packages ask they do not know.
+        # Verdicts represent the brief tables of the built-in questions, not those of other packages.
         brief &= {table.stem for table in analysis.tables_of(analysis.further_questions)}
     # The sort is stable: among the brief ones, and among the others, the order stays.
     shown = sorted(tables, key=lambda table: table.stem not in brief)
@@ -117,9 +117,9 @@ def write_report(
 
 
 def answer_in_notebook(analysis: Analysis | None, *, remarks: Sequence[str], table: str, footer: str) -> str:
-    """What a notebook shows of an analysis: its conclusion, and the tables of verdicts as the page has them.
+    """Render an analysis in a notebook: its conclusion, and the tables of verdicts of the page.
 
-    remarks: further sentences; table: HTML in the place of verdicts. Both are all there is without an analysis.
+    remarks: further sentences; table: HTML in the place of verdicts. Without an analysis only these are shown.
     """
     leads = list(remarks)
     verdicts: dict[str, Any] = {}
@@ -138,7 +138,7 @@ def page_templates() -> Any:
 
 def _context(analysis: Analysis) -> str:
     """Data and settings in a line."""
-    # A results table alone has no table of settings; without a grid, any table names what was scored.
+    # A results table without a sweep has no table of settings; without a grid any table names the scored texts.
     frames = (analysis.settings, analysis.table.names, *analysis.frames.values())
     names = next(frame for frame in frames if len(frame))
     datasets = named([written(name) for name in dict.fromkeys(names["dataset"])])
@@ -151,7 +151,7 @@ def _context(analysis: Analysis) -> str:
 
 
 def _shown_verdicts(analysis: Analysis) -> dict[str, Any]:
-    """What the template of verdicts needs."""
+    """The values of the template of verdicts."""
     verdicts = verdict_table(analysis)
     return {
         "verdicts": list(_questions(verdicts)),
@@ -161,7 +161,7 @@ def _shown_verdicts(analysis: Analysis) -> dict[str, Any]:
 
 
 def _questions(verdicts: pd.DataFrame) -> Iterator[tuple[str, str, list[Any]]]:
-    """Of each question its name, its title and its verdicts, as `verdict_table` has them."""
+    """The name, title and verdicts of each question, from `verdict_table`."""
     for question, rows in each_group(verdicts, "question"):
         yield question, title_of_question(question, rows), list(each_row(rows))
 
@@ -169,13 +169,13 @@ def _questions(verdicts: pd.DataFrame) -> Iterator[tuple[str, str, list[Any]]]:
 def _limit(verdicts: pd.DataFrame) -> float:
     """The gain at the right end of the drawn intervals: the largest that is drawn."""
     drawn = verdicts[["gain_low", "gain_high", "length_gain", "reassigned_gain"]]
-    # An interval that says nothing would make all others too small to be seen: it is cut.
+    # A very wide interval is cut: the other ones would be too small to see.
     drawn = drawn[verdicts["verdict"] != TOO_LITTLE]
-    return float(max(LEAST, drawn.abs().max().max()))  # LEAST where nothing is drawn
+    return float(max(LEAST, drawn.abs().max().max()))  # LEAST if nothing is drawn
 
 
 def _facts(analysis: Analysis) -> list[tuple[str, str]]:
-    """What was analysed, as (name, words), names not always different."""
+    """Describe the analysed data as (name, words); a name can occur twice."""
     table = analysis.table
     facts = [("results", table.origin)]
     facts += [(factor_in_words(factor), ", ".join(map(label, table.factor_levels(factor)))) for factor in FACTORS]
@@ -189,7 +189,7 @@ def _facts(analysis: Analysis) -> list[tuple[str, str]]:
 
 
 def _columns(table: Table) -> Iterator[dict[str, Any]]:
-    """The columns of a table: place, name, whether it holds texts, and whether all rows are alike, which is said once.
+    """The columns of a table: place, name, whether it holds texts, and whether all rows are equal, which is shown once.
 
     The first column names the rows, and a table of one row shows all.
     """
@@ -209,13 +209,13 @@ def _shown(cell: Cell) -> str:
 
 
 def _by_setting(examples: Sequence[Example]) -> Iterator[tuple[str, list[Mapping[str, Any]]]]:
-    """The examples of each setting and boost, which stand together."""
+    """Group the examples by setting and boost."""
     for (names, w, p), group in groupby(examples, attrgetter("names", "w", "p")):
         boost = f"w {typeset(w)}, p {typeset(p)}"
         yield setting_label(setting_in_words(names), boost), list(map(example_parts, group))
 
 
 def example_parts(example: Example) -> Mapping[str, Any]:
-    """A segment with its words; the template says how far boosting moved it in the ranking."""
+    """A segment with its words; the template adds the change of its rank."""
     sides = [(side.role, side.words, side.attributions, side.marked) for side in example.sides]
     return {"example": example, "sides": coloured_sides(sides)}

@@ -1,6 +1,6 @@
 """Heat maps for pages: the gain at every point of a grid as a small image, p stretched around 0, with points marked.
 
-They need no script. A page's script tells the gain of the point under the cursor, from `packed`.
+They need no script. A page's script shows the gain of the point under the cursor, from `packed`.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
     import pandas as pd
 
 UP, DOWN, UNDEFINED = (0, 96, 168), (222, 120, 0), (128, 128, 128)  # red, green, blue: as in page.css
-LEAST, MOST = 0.01, 0.05  # what full colour stands for: neither noise nor one large gain decides what is seen
+LEAST, MOST = 0.01, 0.05  # limits of the gain at full colour, against noise and single large gains
 COLUMNS = 120  # pixels across
 TICKS = (-100, -30, -10, -3, -1, 0, 1, 3, 10, 30, 100)  # powers
 APART = 0.09  # of the width, between the numbers below a map
 BESIDE = 0.5  # of an infinite power, from the largest finite one
-UNITS = 10_000  # of a gain of 1: a page tells four decimals
+UNITS = 10_000  # per gain of 1: a page shows four decimals
 NO_GAIN = -32_768
 
 
 @dataclass(frozen=True, eq=False)
 class MapScale:
-    """Where the points of a grid are on its maps. p: float64[P]; w: float64[W]; largest: the gain to be seen."""
+    """The places of a grid's points on its maps. p: float64[P]; w: float64[W]; largest: the gain to be seen."""
 
     p: Floats
     w: Floats
@@ -77,7 +77,7 @@ class MapScale:
         return [(float(self.places[power]), typeset(self.p[power])) for power in sorted(set(shown))]
 
     def place(self, w: float, p: float) -> tuple[float, float] | None:
-        """Where a point is, across and from the top; None for the metric alone, and outside the grid."""
+        """The place of a point, across and from the top; None for the baseline, and outside the grid."""
         row = np.flatnonzero(self.w == w)
         power = np.flatnonzero(self.p == p)
         if w == 1 or not len(row) or not len(power):
@@ -112,10 +112,10 @@ def scale_of(analysis: Analysis) -> MapScale:
 
 
 def map_of(scale: MapScale, name: str, gains: Floats, baseline: float, best: Any, points: Mapping[str, Any]) -> Any:
-    """What a page shows of a grid: name, numbers, pixels, and the kinds and places of its marks.
+    """A grid on a page: name, numbers, pixels, and the kinds and places of its marks.
 
     gains: float64[P, W]; best: w, p and correlation; points: w and p of the point "published" and of the one chosen
-    "elsewhere", those that there are.
+    "elsewhere", if defined.
     """
     places = {BEST: scale.place(*best[:2])}
     places |= {kind: scale.place(*point) for kind, point in points.items()}
@@ -129,7 +129,7 @@ def map_of(scale: MapScale, name: str, gains: Floats, baseline: float, best: Any
 
 
 def points_elsewhere(analysis: Analysis) -> pd.DataFrame:
-    """The point of each setting that was chosen on other language pairs, by its names; w = 1 is none."""
+    """The point of each setting that was chosen on other language pairs, by its names; w = 1 is not one."""
     points = analysis.frame("points", PointRow)
     is_chosen = (points["point"] == ELSEWHERE) & (points["w"] < 1)
     return points[is_chosen].drop_duplicates([*FACTORS]).set_index([*FACTORS])
@@ -153,9 +153,9 @@ def maps_of(analysis: Analysis, scale: MapScale) -> Iterator[dict[str, Any]]:
 
 
 def packed(analysis: Analysis, scale: MapScale) -> dict[str, Any]:
-    """What the page's script tells the gains of points from: p and w as texts, columns, and a row for each setting.
+    """Data from which the page's script shows gains of points: p and w as texts, columns, and a row for each setting.
 
-    settings: the baseline, and the gains int16[W, P] in UNITS, NO_GAIN where undefined, deflated, as base64.
+    settings: the baseline, and the gains int16[W, P] in UNITS, NO_GAIN if undefined, deflated, as base64.
     """
     units = np.nan_to_num(np.rint(analysis.table.gains * UNITS), nan=NO_GAIN)
     gains = units.transpose(0, 2, 1).astype("<i2")

@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 HISTOGRAM_BINS = 80
-FRAMED = (0.005, 0.995)  # the quantiles where the frame of a histogram ends
+FRAMED = (0.005, 0.995)  # quantiles at the ends of a histogram's axis
 # Inches of a row.
 STRIP_HEIGHT = 0.3
 BAR_HEIGHT = 0.27
@@ -105,10 +105,10 @@ def gains_of_all_points(analysis: Analysis) -> Drawing:
 
 
 def _histograms(gains: Mapping[str, Floats], axis: str) -> Figure:
-    """One line per name. axis: what is measured."""
+    """Draw one line per name. axis: its label."""
     height = 2.1 + 0.14 * len(gains)  # each line has an entry in the legend above
     figure, (axes,) = canvas(COLUMN, height)
-    # With a zero: of no gains at all there are no quantiles.
+    # The zero is for empty gains, which have no quantiles.
     known = np.concatenate([np.zeros(1), *gains.values()])
     frame = tuple(np.quantile(known, FRAMED))
     edges = np.histogram_bin_edges(known, HISTOGRAM_BINS, frame)
@@ -170,7 +170,7 @@ def gains_by(analysis: Analysis, explainer: str, factor: str) -> Drawing:
 
 
 def _strips(values: Mapping[str, Sequence[float]], means: pd.DataFrame, axis: str) -> Figure:
-    """A row per name, the highest mean gain on top. values: the gains by name; axis: what is measured."""
+    """Draw a row per name, the highest mean gain on top. values: the gains by name; axis: its label."""
     height = 0.55 + STRIP_HEIGHT * len(means)
     figure, (axes,) = canvas(COLUMN, height)
     for place, summary in enumerate(each_row(means)):
@@ -266,7 +266,7 @@ def _bars(by_name: pd.DataFrame) -> Figure:
     figure, (axes,) = canvas(COLUMN, height)
     widest = by_name["n"].max()
     places = [-place for place in range(len(by_name))]
-    start = np.zeros(len(by_name))  # where the next part of each bar begins
+    start = np.zeros(len(by_name))  # start of the next part of each bar
     for kind, (name, colour) in COUNTS.items():
         widths = by_name[kind].tolist()
         bars = axes.barh(
@@ -307,7 +307,7 @@ def ridge_bars(analysis: Analysis) -> Drawing:
         f"metric and explainer, which are not independent; {settings}; intercept "
         f"{intercept}, R² {r2}. Lines: two standard errors either way "
         f"by a bootstrap of {fit['clusters']} clusters, a data set and language pair each; none for a name in fewer "
-        f"than 3 of them. {points}"
+        f"than 3. {points}"
     )
     draw = partial(_ridge, result["ridge_coefficients"])
     return signed(analysis, "ridge", "Regression of the gain: coefficients", caption, draw)
@@ -333,7 +333,7 @@ def _ridge(coefficients: pd.DataFrame) -> Figure:
             label=factor_in_words(factor),
         )
     for row in each_row(coefficients):
-        # The number stands beyond the end of its bar and of its line, on the side that they point to.
+        # The number is beyond the end of its bar and line, on the side that they point to.
         sign = 1 if row.coefficient >= 0 else -1
         error = 0.0 if math.isnan(row.error) else row.error
         end = row.coefficient + sign * 2 * error
@@ -347,7 +347,7 @@ def _ridge(coefficients: pd.DataFrame) -> Figure:
             fontsize=6.5,
         )
     axes.axvline(0, color=INK, linewidth=0.8)
-    axes.margins(x=0.5)  # room for the numbers beside the bars
+    axes.margins(x=0.5)  # room for the numbers at the bars
     name_rows(axes, [label(name, SHORT_LABEL) for name in coefficients["name"]])
     axes.locator_params(axis="x", nbins=3)
     axes.set_xlabel("coefficient (gain in correlation)")

@@ -22,7 +22,7 @@ def scatter(analysis: Analysis, figure: Scatter) -> Drawing:
 
 
 def _draw(figure: Scatter) -> Figure:
-    """Draw the points, each group with a mark and a colour of its own, beside lines at 0."""
+    """Draw the points, a mark and a colour per group, with lines at 0."""
     drawn, (axes,) = canvas(COLUMN, HEIGHT)
     for place, (name, (x, y)) in enumerate(figure.points.items()):
         axes.plot(

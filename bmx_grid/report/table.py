@@ -27,10 +27,10 @@ MARK = "†"
 WIDTH = 120  # characters per line of notes, and on however wide a terminal
 NARROWEST = 40
 SHORTEST_NAME = 8  # characters that are left of one
-MOST_CUT = 12  # characters of all names, before a column goes
+MOST_CUT = 12  # characters of all names, before a column is dropped
 COUNT = ",.0f"  # the form of whole numbers that are floats
 FITTING = 7  # columns that fit a line of a page
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet runs a cell that begins with one of these
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # spreadsheets run cells that begin with such a character
 # What LaTeX reads as commands, and characters that need text mode.
 LATEX = str.maketrans(
     {sign: f"\\{sign}" for sign in "{}_%&#$"}
@@ -70,11 +70,11 @@ def as_text(table: Table, width: int | None = None) -> str:
 
 
 def tables_as_text(tables: Iterable[Table], width: int | None = None, most: int | None = None) -> str:
-    """Tables below each other, then their notes, each once.
+    """Format tables below each other, then their notes without duplicates.
 
     width: as in `as_text`. In a table that is fitted no column is empty, and names and counts that all rows share are
-    in the title. What is too wide then goes in this order: the columns `Table.droppable`, without any the last ones;
-    ends of long names; further columns from the right. From WIDTH on long names are cut first.
+    in the title. If a table is too wide, it drops in this order: the columns `Table.droppable`, without any the last
+    ones; ends of long names; further columns from the right. From WIDTH on long names are cut first.
     most: rows of each table that are shown, if the others are in report.html.
     """
     parts = []
@@ -169,7 +169,7 @@ ENDINGS = {"text": "txt", "markdown": "md", "latex": "tex", "csv": "csv"}
 
 
 def table_file(table: Table, folder: Path, form: str) -> Path:
-    """Where `write_table` writes a table."""
+    """The path to which `write_table` writes a table."""
     return folder / f"{table.stem}.{ENDINGS[form]}"
 
 
@@ -248,7 +248,7 @@ class _Grid:
         return list(itertools.chain.from_iterable(self.groups))
 
     def share(self, title: str, table: Table) -> str:
-        """Drop empty columns, and those of names and counts that all rows share; the title with what they share."""
+        """Drop empty columns, and names and counts that all rows share; return the title with the shared values."""
         rows = self.rows
         shared = []
         for place in [*self.shown]:
@@ -264,7 +264,7 @@ class _Grid:
         return f"{title} ({', '.join(shared)})" if shared else title
 
     def fit(self, width: int, droppable: Sequence[str]) -> list[str]:
-        """Drop columns and cut names until lines fit; the headers of what was dropped."""
+        """Drop columns and cut names until lines fit; return the dropped headers."""
         numbers = [place for place in self.shown if place >= self.names]
         first = [self.header.index(name) for name in droppable] or numbers[:0:-1]
         dropped = self._drop(first, width + (MOST_CUT if width >= WIDTH else 0))
@@ -338,7 +338,7 @@ def _counts(table: Table, place: int) -> bool:
 
 
 def cut(text: str, most: int) -> str:
-    """The text in at most `most` columns of a terminal, with an ellipsis where it is cut."""
+    """The text in at most `most` columns of a terminal, with an ellipsis if it is cut."""
     if width_of(text) <= most:
         return text
     start = text[: most - 1]
@@ -387,7 +387,7 @@ def _latex_row(cells: Iterable[str]) -> str:
 
 
 def _full(value: CellValue) -> str:
-    """A value for programs: a number in full, "" where there is none; a text that no spreadsheet runs."""
+    """A value for programs: a number in full, "" if missing; a text that no spreadsheet runs."""
     if value is None:
         return ""
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""What a sweep says on a terminal: its plan, each setting as it ends, then the answer and what failed."""
+"""The output of a sweep in a terminal: its plan, each setting as it ends, the answer and the failures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FEWEST_WORDS = 3  # per text, on average
 
 
 def _by_cause(refused: Sequence[NotRun]) -> list[tuple[list[str], str]]:
-    """Each cause once, and what is refused for it, in order.
+    """Group the settings that did not run by cause, in order.
 
     Sentences on several models that differ in the model and its revision only are one, with MODEL and REVISION in it,
     and these at its end.
@@ -35,7 +35,7 @@ def _by_cause(refused: Sequence[NotRun]) -> list[tuple[list[str], str]]:
     for part in refused:
         sentence = part.reason
         model = ""
-        # Models that are not there are refused for one reason, but for their names.
+        # Models that are missing are refused for one reason, but for their names.
         match = OF_MODEL.match(sentence)
         if match is not None:
             model = f"{match['model']} {match['revision']}"
@@ -55,7 +55,7 @@ def _by_cause(refused: Sequence[NotRun]) -> list[tuple[list[str], str]]:
 
 
 def failures(failed: Sequence[NotRun], title: str = "failed") -> str:
-    """How many parts of a sweep failed, then each reason once, with how many failed for it; "" where none did."""
+    """How many parts of a sweep failed, then each reason once, with how many failed for it; "" if none did."""
     if not failed:
         return ""
     lines = [f"{title}: {len(failed)}"]
@@ -66,9 +66,11 @@ def failures(failed: Sequence[NotRun], title: str = "failed") -> str:
 
 
 def setting_line(ended: SettingResult | NotRun, place: int, total: int, said: set[str]) -> str:
-    """One line for one finished setting: the correlation of the baseline, and how long it took.
+    """One line for one finished setting: the correlation of the baseline, and the time it took.
 
-    A reason that is already in `said` is not said again; a new one is added. A long one is cut: `failures` has it all.
+    said: reasons printed before; they are not repeated, and a new one is added. Long reasons are cut: `failures` has
+    the
+    full text.
     """
     # As many digits as the last setting has, so that lines begin alike.
     n_digits = len(str(total))
@@ -99,13 +101,13 @@ def setting_line(ended: SettingResult | NotRun, place: int, total: int, said: se
 
 
 def announcement(name: str, plan: SweepPlan, left_out: Sequence[NotRun]) -> tuple[list[str], list[str]]:
-    """What a sweep runs and what it leaves out, and warnings. left_out: evaluations."""
+    """Announce the settings, the skipped ones, and warnings. left_out: evaluations."""
     texts = counted(plan.n_texts_here, "text")
     lines = [f"{name}: {_settings(plan)}, at most {texts} to score"]
     for evaluation, n_further in _further(plan).items():
         lines.append(f"evaluation {evaluation}: at most {counted(n_further, 'further text')} to score")
     if plan.repeats:
-        # A dict keeps the order of the seeds. With each of them, the same settings run again.
+        # A dict keeps the order of the seeds. Every seed repeats the same settings.
         seeds = dict.fromkeys(str(setting.seed) for setting in plan.repeats)
         n_repeated = len(plan.repeats) // len(seeds)
         named_seeds = ", ".join(seeds)
@@ -119,7 +121,7 @@ def announcement(name: str, plan: SweepPlan, left_out: Sequence[NotRun]) -> tupl
 
 
 def _settings(plan: SweepPlan) -> str:
-    """How many settings there are, and how many of them have results already."""
+    """The number of settings, and the number with cached results."""
     n_cached = sum(setting.cached for setting in plan.settings)
     n_settings = counted(len(plan.settings), "setting")
     return f"{n_settings} ({n_cached} cached)"
@@ -139,7 +141,7 @@ def _n_explained(plan: SweepPlan) -> int:
 
 
 def _each(title: str, refused: Sequence[NotRun]) -> list[str]:
-    """A line per reason, with the names of what is refused for it."""
+    """One line per reason, with the names of the refused parts."""
     lines = []
     for labels, reason in _by_cause(refused):
         lines.append(f"{title}: {named(labels)}: {reason}")
@@ -147,9 +149,9 @@ def _each(title: str, refused: Sequence[NotRun]) -> list[str]:
 
 
 def cautions(plan: SweepPlan) -> list[str]:
-    """Warnings of what will be undefined or say little.
+    """Warn of results that will be undefined or weak.
 
-    Too few human scores, constant ones, too few clusters for intervals, and texts of hardly any words.
+    Causes: too few human scores, constant ones, too few clusters for intervals, and texts with almost no words.
     """
     settings = plan.settings
     spaced = ""
@@ -159,11 +161,11 @@ def cautions(plan: SweepPlan) -> list[str]:
     constant: list[str] = []
     few_clusters: list[str] = []
     warnings = {
-        f"; a correlation needs {FEWEST}, so that it is undefined there: raise limit, or add human scores": few_rated,
+        f"; a correlation needs {FEWEST}, so that it is undefined: raise limit, or add human scores": few_rated,
         "; a correlation with a constant is undefined (n/a): choose another human score, or segments whose scores "
         "differ": constant,
         " (those that share a source, a reference or a document count as one); intervals and tests need "
-        f"{FEWEST_CLUSTERS} and are undefined (n/a) there: add segments with other sources, or documents": few_clusters,
+        f"{FEWEST_CLUSTERS} and are undefined (n/a): add segments with other sources, or documents": few_clusters,
         f"; attributions to fewer than {FEWEST_WORDS} say little{spaced}": _few_words(settings),
     }
     # Settings of one language pair share their segments: one of each is enough. Reversed twice: the first setting of
@@ -199,10 +201,10 @@ def cautions(plan: SweepPlan) -> list[str]:
 
 
 def _few_words(settings: Sequence[Setting]) -> list[str]:
-    """Sides of so few words that attributions say nothing, as of text that is written without spaces."""
+    """Sides with too few words for attributions, such as text without spaces."""
     means: dict[str, float] = {}
     for setting in settings:
-        # Where no explainer is asked, no words get attributions.
+        # Without an explainer no words get attributions.
         if setting.to_ask is None:
             continue
         part = setting_label(*setting.names[:2])
@@ -224,7 +226,7 @@ def _few_words(settings: Sequence[Setting]) -> list[str]:
 def plan_table(
     plan: SweepPlan, evaluations: Mapping[str, Evaluation], spec: GridSpec | None, times: Mapping[str, str]
 ) -> str:
-    """The plan in words: settings, what they cost, what is left out and why.
+    """The plan in words: settings, their cost, skipped parts and the reasons.
 
     spec: of the grid, None without one. times: of metrics, how long they score, as the end of their line.
     """

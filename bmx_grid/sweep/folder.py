@@ -5,17 +5,17 @@ which is then a sweep's folder like any other. So are single files that an earli
 and this one does not have (settings that are gone, tables of a run in which now everything fails).
 Files of somebody else, which are those that no stamp names, are neither moved nor replaced.
 
-The stamp .sweep.json says whose files these are. Its keys:
+The stamp .sweep.json records the run of every file. Its keys:
 
     fingerprint    of all that the files depend on; null from the first file of a run until its last
     of             meanwhile: the fingerprint of the run that is replaced
     configuration  digest of the keys of the configuration that results depend on
     files          size and time of each file that the run left, by name
     claimed        the names that runs of this folder may write
-    said, n_failed, tracked   what an unchanged run says again, counts and finds in the tracking store
+    said, n_failed, tracked   output, failures and tracked runs, which an unchanged run reports again
 
-config.yaml says how the files of the folder were made. A repeated run that differs in runtime keys only, such as
-another executor or device, makes none, so that it leaves config.yaml as it is.
+config.yaml is the configuration that made the files of the folder. A repeated run that differs in runtime keys only,
+such as another executor or device, makes no file and keeps config.yaml.
 
 Recipes of the boosts that a sweep chose are one file for each metric, explainer and boost.
 """
@@ -42,12 +42,12 @@ from bmx_grid.evaluations.verdicts import HELPS, HURTS
 from bmx_grid.sweep.judge import SettingResult
 from bmx_grid.sweep.settings import Setting
 
-# Keys of the configuration that change where and how a sweep is run, not what it finds: two configurations that differ
-# in these only are one sweep, here and in a tracking store.
+# Runtime keys of the configuration, which cannot change results: configurations that differ in these keys only are one
+# sweep, for the folder and for a tracking store.
 RUNTIME_KEYS = frozenset(
     ("executor", "tracking", "data_dir", "cache_dir", "output_dir", "dry_run", "on_error", "figures")
 )
-# The same of metrics and explainers, which are runtime fields of theirs. Other such fields name what is read.
+# Runtime fields of metrics and explainers. Other excluded fields name files to read.
 PARTS = ("metric", "explainer")
 RUNTIME_KEYS_OF_PARTS = frozenset(
     (
@@ -114,13 +114,13 @@ def _without_runtime_keys(node: Any) -> Any:
 
 
 def table_path(folder: Path, name: str) -> Path:
-    """Where a sweep's table is: below tables/, or in a folder of tables alone."""
+    """The path of a sweep's table: below tables/, or in a folder of tables without a sweep."""
     path = folder / TABLES / f"{name}.parquet"
     return path if path.is_file() else folder / f"{name}.parquet"
 
 
 def table_files(folder: Path) -> dict[str, Path]:
-    """The tables in a sweep's folder, by name: where `table_path` says."""
+    """The tables in a sweep's folder, by name, from the places of `table_path`."""
     files = [*sorted(folder.glob("*.parquet")), *sorted(folder.glob(f"{TABLES}/*.parquet"))]
     return {file.stem: file for file in files}
 
@@ -136,15 +136,15 @@ class OutputFolder:
         stamp = self._stamp()
         if stamp.get("fingerprint") != fingerprint or stamp["files"] != self._states(stamp["files"]):
             return None
-        # A stamp may have been edited: what is said again must be there.
+        # A stamp may have been edited: check the output to repeat.
         is_whole = isinstance(stamp.get("said"), str) and isinstance(stamp.get("n_failed"), int)
         return stamp if is_whole else None
 
     def claim(self, files: Iterable[Path]) -> None:
         """Record that these files may be written from now on. Also shows whether the folder can be written to.
 
-        Raises ConfigError for one that is there and that the stamp does not name, StoreError, also for a link by which
-        a file would be written outside the folder.
+        Raises ConfigError for an existing file that the stamp does not name, StoreError if the folder is not writable
+        or a link leads out of it.
         """
         stamp = self._stamp()
         names = set(map(self._name, files))
@@ -155,7 +155,7 @@ class OutputFolder:
         for name in sorted(names - {*stamp["files"], *stamp["claimed"]}):
             if os.path.lexists(self.path / name):
                 raise ConfigError(
-                    f"output_dir: {self.path / name} is there, and was not written by bmx_grid (it is not named in "
+                    f"output_dir: {self.path / name} was not written by bmx_grid (it is not named in "
                     f"{self.path / STAMP}); choose another output_dir, or move the file."
                 )
         self._write({**stamp, "claimed": sorted({*stamp["claimed"], *names})})
@@ -187,7 +187,7 @@ class OutputFolder:
         return place if moved else None
 
     def place_of(self, fingerprint: str | None) -> Path:
-        """The folder that the files of this run are in, here or below previous/; this one if it is unknown."""
+        """The folder of this run's files, this one or one below previous/; this one if it is unknown."""
         current = self._stamp()
         if fingerprint is None or current.get("fingerprint") == fingerprint:
             return self.path
@@ -197,12 +197,12 @@ class OutputFolder:
 
     @property
     def fingerprint(self) -> str | None:
-        """That of the run which the folder belongs to; None if no run ended here."""
+        """The fingerprint of the run that owns the folder; None if no run ended in it."""
         value = self._stamp().get("fingerprint")
         return value if isinstance(value, str) else None
 
     def move_aside(self, keep: Iterable[Path]) -> list[str]:
-        """Move what earlier runs left, and is not among `keep`, to a folder below previous/; the names of these files.
+        """Move files of earlier runs, except `keep`, to a folder below previous/; return their names.
 
         Only files that a run is known to have written are touched. Raises StoreError.
         """
@@ -217,7 +217,7 @@ class OutputFolder:
         return self.path / PREVIOUS / (run[:8] if RUN.fullmatch(run) else "older")
 
     def _move(self, stamp: Mapping[str, Any], names: Iterable[str]) -> list[str]:
-        """Move files of a stamp's run to its place; the names of those that are there. Raises StoreError."""
+        """Move files of a stamp's run to its place; return the names of existing ones. Raises StoreError."""
         moved = []
         for name in names:
             if not (self.path / name).is_file():
@@ -241,7 +241,7 @@ class OutputFolder:
         self._write({"fingerprint": fingerprint, "files": self._states(names), "claimed": claimed, **note})
 
     def _aside(self, stamp: Mapping[str, Any], name: str) -> Path:
-        """Where a file of an earlier run is moved. Raises StoreError if a link leads out of the folder."""
+        """The new place of an earlier run's file. Raises StoreError if a link leads out of the folder."""
         place = self._name(self._place(stamp))
         return inside(self.path, f"{place}/{name}")
 
@@ -249,7 +249,7 @@ class OutputFolder:
         return path.relative_to(self.path).as_posix()
 
     def _stamp(self) -> dict[str, Any]:
-        """What the last run left; nothing where there is no stamp, or none that a run wrote.
+        """The stamp of the last run; empty if it is missing or not written by a run.
 
         A stamp is a file like any other, and may have been edited. It only saves work: without one a run is repeated.
         """
@@ -275,7 +275,7 @@ class OutputFolder:
         write_text(self.path / STAMP, json.dumps(stamp, ensure_ascii=False, indent=1))
 
     def _states(self, names: Iterable[str]) -> dict[str, list[int]]:
-        """Size and time of those files that are there, by name."""
+        """Size and time of existing files, by name."""
         states = {}
         for name in names:
             path = self.path / name
@@ -332,13 +332,13 @@ def _parts(settings: Sequence[Setting]) -> dict[str, Any]:
     """The metric and the explainer that these settings share, and the seed where something is random."""
     first = settings[0]
     if first.explainer is None:
-        raise ConfigError("there is no explainer.")
+        raise ConfigError("the metric has no explainer.")
     if not first.words.plain:
-        raise ConfigError(f"it was chosen on words={first.words.name}, and `score` knows words between spaces only.")
+        raise ConfigError(f"it was chosen with words={first.words.name}, but `score` splits words at spaces only.")
     if any(setting.metric.recipe_fingerprint() != first.metric.recipe_fingerprint() for setting in settings):
         raise ConfigError(
-            "the metric is another one for each of its data sets and language pairs (it is fitted to them, or its "
-            "prompt names the languages), so that it would be another one for new texts."
+            "the metric differs between its data sets and language pairs (it is fitted to them, or its prompt names "
+            "the languages), so its recipe does not apply to new texts."
         )
     return {
         "metric": Identity.of("metric", first.metric_name, first.metric, first.metric.signature),

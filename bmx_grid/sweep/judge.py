@@ -1,4 +1,4 @@
-"""How settings are evaluated: each as it ends, as far as it is known alone, and all of them once all have ended."""
+"""Evaluate settings: each one as it ends, and all together when the last one has ended."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from bmx_grid.sweep.settings import NotRun, Setting
 from bmx_grid.words.attributions import AttributionSet
 from bmx_grid.words.perturbation import ROLES
 
-VERSION = 4  # of what is reported of a setting besides its evaluations; part of a result's fingerprint
+VERSION = 4  # of a setting's report besides its evaluations; part of a result's fingerprint
 WORTH_WORKERS = 10.0  # seconds of work on one core; processes take some two seconds to start
 MOST_OF_REASON = 2_000  # signs; a message of a plugin may have any number, and is printed with every setting
 Evaluations = Mapping[str, Evaluation]
@@ -36,8 +36,11 @@ Evaluations = Mapping[str, Evaluation]
 
 @dataclass(frozen=True)
 class Spent:
-    """What a run spent. n_texts: those sent to the metric; n_truncated: those of them longer than a model reads;
-    unread: answers of a model that could not be read; linear_layers: what computes those of its models."""
+    """The work of a run.
+
+    n_texts: those sent to the metric; n_truncated: texts longer than a model reads; unread: answers of a model that
+    could not be read; linear_layers: the code that computes its models' linear layers.
+    """
 
     seconds: float = 0.0
     n_texts: int = 0
@@ -51,19 +54,19 @@ class Spent:
 
 @dataclass(frozen=True, eq=False)
 class SettingResult:
-    """Everything known about a setting that ended: alone (`judge_setting`), then with the others (`judge_sweep`).
+    """The result of a finished setting: its own (`judge_setting`), then with the others' (`judge_sweep`).
 
-    finished: what it is evaluated from. repeated_with: the seed, if it repeats another setting with a further one.
-    evaluated: what each evaluation of the sweep found, by its key.
+    finished: the scores and attributions to evaluate. repeated_with: the seed, if it repeats another setting with a
+    further one. evaluated: the result of each evaluation of the sweep, by its key.
     scores: the columns of the table of scores, one value per segment; none before `judge_sweep`.
-    correlation: of the numbers of the sweep, "pearson", "spearman" or "kendall"; "" if nothing rests on one.
-    signature: metric, explainer and seed in one line, to travel with the numbers.
+    correlation: of the numbers of the sweep, "pearson", "spearman" or "kendall"; "" if nothing rests on one. signature:
+    metric, explainer and seed in one line, to travel with the numbers.
     parameters: the readable settings behind the result.
     fingerprint: SHA-256 of all that the result depends on.
-    spent, cached: what this run did for it. Not part of the result.
+    spent, cached: the work of this run for it. Not part of the result.
 
-    The properties below read the evaluation "grid"; numbers are NaN in a sweep without it, and for a metric alone all
-    but the baseline.
+    The properties below read the evaluation "grid"; numbers are NaN in a sweep without it; without an explainer only
+    the baseline is defined.
     """
 
     dataset: str
@@ -87,7 +90,7 @@ class SettingResult:
 
     @property
     def names(self) -> tuple[str, str, str, str]:
-        """Data set, language pair, metric, explainer: what tells settings apart."""
+        """Data set, language pair, metric, explainer: the identity of a setting."""
         return self.dataset, self.language_pair, self.metric, self.explainer
 
     @property
@@ -105,12 +108,12 @@ class SettingResult:
 
     @property
     def has_grid(self) -> bool:
-        """Whether there is a point to show: not for a metric alone, nor in a sweep without the grid."""
+        """Whether the setting has points to show: it needs an explainer and a grid in the sweep."""
         return self.grid.correlation.size > 0
 
     @property
     def spec(self) -> GridSpec | None:
-        """The powers, the weights and what else the grid was computed with."""
+        """The powers, the weights and the other options of the grid."""
         return None if self._of_grid is None else self._of_grid.spec
 
     @property
@@ -120,7 +123,7 @@ class SettingResult:
 
     @property
     def published(self) -> PointRow:
-        """The grid point at which the published point is evaluated, and the correlation there."""
+        """The grid point nearest to the published point, and its correlation."""
         return NO_POINT if self._of_grid is None else self._of_grid.published
 
     @property
@@ -155,9 +158,10 @@ def finish(setting: Setting, evaluations: Evaluations, spent: Spent | None) -> S
 
 
 def judge_setting(setting: Setting, evaluations: Evaluations, spent: Spent | None) -> SettingResult:
-    """What is known of a setting alone, whose explanations are in the store.
+    """Evaluate one setting from its explanations in the store.
 
-    Raises StoreError when some explanations are not in the store, UnavailableError where there is nothing but NaN.
+    Raises StoreError when some explanations are not in the store, UnavailableError if all scores or attributions are
+    NaN.
     """
     start = time.perf_counter()
     finished = setting.load()
@@ -188,11 +192,11 @@ def judge_setting(setting: Setting, evaluations: Evaluations, spent: Spent | Non
 
 
 def _check_scored(setting: Setting, loaded: AttributionSet, unread: Sequence[str]) -> None:
-    """Raise UnavailableError where no segment has a score, or none an explanation, as of a server that is set wrongly.
+    """Raise UnavailableError if no segment has a score, or none an explanation, as of a misconfigured server.
 
-    Then nothing of it is kept: the next run asks again. unread: answers that could not be read.
+    Then nothing is stored, and the next run tries again. unread: answers that could not be read.
     """
-    # A file may hold scores of whole systems alone.
+    # A file may hold scores of systems only.
     if setting.scores_of_file is not None or not len(setting.items):
         return
     if np.isnan(loaded.base_scores).all():
@@ -208,7 +212,7 @@ def _check_scored(setting: Setting, loaded: AttributionSet, unread: Sequence[str
 
 
 def fingerprint(setting: Setting, evaluations: Evaluations) -> str:
-    """SHA-256 of all that the result of a setting alone depends on; known before anything is computed."""
+    """SHA-256 of everything that a setting's own result depends on; known before the computation."""
     asked = [evaluation.fingerprint() for evaluation in evaluations.values()]
     of_segments = [setting.segments.fingerprint(), list(setting.clusters)]
     return digest([VERSION, setting.names, setting.identity, *of_segments, asked])
@@ -258,8 +262,8 @@ def judge_sweep(
 def segment_rows(setting: Finished, evaluated: Iterable[ColumnValues]) -> dict[str, Any]:
     """The columns of one setting, N values each: who, human scores, base score, words per text, then `evaluated`.
 
-    evaluated: what evaluations say of segments. words_ROLE is null for a text that is neither read by the metric nor
-    explained. Human scores are NaN for unrated segments; those beside the primary one are named human.ASPECT.
+    evaluated: columns of evaluations. words_ROLE is null for a text that is neither read by the metric nor explained.
+    Human scores are NaN for unrated segments; further ones are named human.ASPECT.
     """
     segments = setting.segments
     judged = setting.segments.judgements
@@ -283,14 +287,14 @@ def segment_rows(setting: Finished, evaluated: Iterable[ColumnValues]) -> dict[s
 
 
 def _reads_of_others(evaluation: Evaluation) -> tuple[bool, bool]:
-    """Sorts evaluations: first those that declare points, then those that estimate gains there, then their readers."""
+    """Sort key of evaluations: those that declare points, those that estimate gains at points, then their readers."""
     declares = type(evaluation).points is not Evaluation.points
     estimates = type(evaluation).gains is not Evaluation.gains
     return not declares, not estimates
 
 
 def run_jobs(executor: Executor, jobs: Iterable[Job]) -> Iterator[Any]:
-    """What jobs return, as `Executor.run`. Raises WorkerLost, too, where one cannot be sent or received."""
+    """What jobs return, as `Executor.run`. Raises WorkerLost, too, if one cannot be sent or received."""
     try:
         yield from executor.run(jobs)
     except BmxError:
@@ -303,9 +307,9 @@ def run_jobs(executor: Executor, jobs: Iterable[Job]) -> Iterator[Any]:
 
 
 def wherever_quicker(works: Sequence[Callable[[], Any]], executor: Executor, cost: float) -> Iterator[tuple[int, Any]]:
-    """What each work returns, with its number: from the workers where that takes longer than they start.
+    """Yield the result of each work with its number; workers are used if the work takes longer than their start.
 
-    cost: seconds of all of it on one core. A lost worker loses nothing: what is left is done here.
+    cost: seconds of all works on one core. Works of a lost worker are repeated in this process.
     """
     left = dict(enumerate(works))
     if cost > WORTH_WORKERS and len(works) > 1:
@@ -319,7 +323,7 @@ def wherever_quicker(works: Sequence[Callable[[], Any]], executor: Executor, cos
 
 
 def each_in_turn(executor: Executor, cost: float, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-    """What a function returns for each item, in their order; arguments as of `wherever_quicker`."""
+    """Apply a function to each item, and return the results in order; arguments as of `wherever_quicker`."""
     values = dict(wherever_quicker([partial(function, item) for item in items], executor, cost))
     return [values[place] for place in range(len(items))]
 

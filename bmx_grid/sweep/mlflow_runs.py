@@ -1,7 +1,7 @@
-"""What a run in MLflow holds of a sweep and of a setting, and where a person sees it.
+"""The contents of the MLflow runs of a sweep and its settings, and their address in a browser.
 
-MLflow keeps views of an experiment as its tags. One is written for each sweep: the runs of its settings, with what
-tells them apart and what was found as columns. It is in the list "Views" of the page, by the name of the sweep.
+MLflow keeps views of an experiment as its tags. Each sweep writes one: the runs of its settings, with their differences
+and findings as columns. It is in the list "Views" of the page, by the name of the sweep.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from bmx_grid.sweep.folder import RECIPES, TABLES, strip_runtime_keys
 from bmx_grid.sweep.judge import SettingResult
 from bmx_grid.sweep.mlflow_store import SQLITE, MetricEntry
 
-READABLE = ("dataset", "metric", "explainer", "words", "limit", "seed")  # keys that a reader tells sweeps apart by
+READABLE = ("dataset", "metric", "explainer", "words", "limit", "seed")  # keys by which a reader distinguishes sweeps
 # Kinds of runs, as their tag `kind` has them.
 SWEEP = "sweep"
 SETTING = "setting"
@@ -60,10 +60,10 @@ RunKey = tuple[str, str]  # the kind of a run, and the fingerprint of its settin
 
 @dataclass(frozen=True)
 class Finding:
-    """What a sweep found of one setting.
+    """The finding of a sweep on one setting.
 
-    verdict: "" without one. gain: on segments that the boost was not chosen on. baseline: the correlation of the metric
-    alone on the same segments.
+    verdict: "" without one. gain: on segments that the boost was not chosen on. baseline: the correlation of the
+    baseline on the same segments.
     page: HTML for a person, "" for none.
     """
 
@@ -127,7 +127,7 @@ def runs_on_server(address: str, experiment: str, sweep: str) -> set[str]:
 
 
 def numbers_of(result: SettingResult, found: Finding) -> dict[str, float]:
-    """The metrics of a setting's run, rounded; what is undefined is left out.
+    """The metrics of a setting's run, rounded; undefined values are left out.
 
     The gain is first: MLflow's page that compares runs draws the first metric.
     """
@@ -145,7 +145,7 @@ def numbers_of(result: SettingResult, found: Finding) -> dict[str, float]:
 
 
 def curves_of(result: SettingResult, *, thin: bool = False) -> list[MetricEntry]:
-    """Every correlation of a setting's grid, without what is undefined. thin: only those at whole p.
+    """Every defined correlation of a setting's grid. thin: only those at whole p.
 
     One series for each w, `pearson/w0.4`, with p in tenths as its step, which must be a whole number: of a finer grid
     only whole tenths are sent. POWER has p itself at each step, for the horizontal axis of a chart.
@@ -187,7 +187,7 @@ def dataset_of(result: SettingResult) -> Any:
 
 
 def description_of(result: SettingResult, found: Finding) -> str:
-    """What was found of a setting, in Markdown."""
+    """The findings on a setting, in Markdown."""
     kind = result.correlation
     grid = result.grid
     parts = []
@@ -223,7 +223,7 @@ def point_tags(result: SettingResult) -> dict[str, str]:
 
 
 def parameters(result: SettingResult) -> dict[str, str]:
-    """What a reader compares settings by, as text: names, grid and seed.
+    """The parameters by which a reader compares settings, as text: names, grid and seed.
 
     The settings of metric and explainer are in the tag `signature`.
     """
@@ -322,7 +322,7 @@ def view_key(sweep: str, kind: str) -> str:
 def pages(server: str, experiment: str, sweep: str, run_id: str) -> list[str]:
     """The addresses of the view and of the sweep's own run in a browser.
 
-    They have no user and no password, for which the browser asks.
+    Addresses contain no user and no password: the browser prompts for them.
     """
     parts = urlsplit(server)
     host = parts.netloc.rpartition("@")[2]
@@ -346,5 +346,5 @@ def server_command(address: str) -> str:
 
 
 def _short(path: str) -> str:
-    """The path, relative to the working folder where that is shorter."""
+    """The path, relative to the working folder if that is shorter."""
     return min(path, os.path.relpath(path), key=len)

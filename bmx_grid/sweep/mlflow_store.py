@@ -22,7 +22,7 @@ MetricEntry = tuple[str, float, int]  # of a metric of MLflow's: name, value, st
 
 SQLITE = "sqlite:///"
 AT_ONCE = 1000  # metrics of a call: MLflow's limit
-ARTIFACTS = "mlruns"  # the folder of artifacts beside a database
+ARTIFACTS = "mlruns"  # the folder of artifacts next to a database
 LOCK_SECONDS = 180.0  # for another sweep to make the database: seconds of work, a minute where four share a busy core
 BUSY_SECONDS = 20.0  # for another process to end its transaction; MLflow waits equally long
 TIMEOUT = "MLFLOW_HTTP_REQUEST_TIMEOUT"
@@ -44,8 +44,8 @@ ACTIVE_RUNS = """
     WHERE runs.lifecycle_stage = 'active' AND experiments.lifecycle_stage = 'active'
 """
 LOST = (
-    "The sweep goes on and its tables and figures are written, but nothing more is tracked; run the same command again "
-    "to complete the runs (nothing is computed twice), name another store (tracking.uri=sqlite:///FILE or "
+    "The sweep continues and its tables and figures are written, but nothing more is tracked; run the same command "
+    "again to complete the runs (nothing is computed twice), name another store (tracking.uri=sqlite:///FILE or "
     "http://HOST:PORT), or run without one (tracking=none)."
 )
 
@@ -58,8 +58,8 @@ TRACKED_ELSEWHERE = (
 def send_metrics(client: Any, run: Any, entries: Sequence[MetricEntry], when: int) -> None:
     """Send metrics of a run in as few calls as MLflow allows; those that the run has already stay as they are.
 
-    when: milliseconds of the first step; every later step is one later, because MLflow's page of a metric draws
-    over time until it is set to steps, and points of one time are a vertical line there.
+    when: milliseconds of the first step; every later step is one later, because MLflow's page of a metric draws over
+    time until it is set to steps, and points of one time would be a vertical line.
     """
     from mlflow.entities import Metric
 
@@ -83,10 +83,10 @@ def active_runs(address: str) -> set[str]:
 
 
 def experiment_id(client: Any, name: str, artifacts: str | None) -> str:
-    """The experiment's id; created when there is none, which another machine may do at the same time."""
+    """The experiment's id; created when there is not one, which another machine may do at the same time."""
     from mlflow.exceptions import MlflowException
 
-    with suppress(MlflowException):  # "already exists": the next line finds it, or says what is wrong
+    with suppress(MlflowException):  # "already exists": the next line finds it, or raises the real error
         tags = {"mlflow.experimentKind": "custom_model_development"}
         client.create_experiment(name, artifact_location=artifacts, tags=tags)
     experiment = client.get_experiment_by_name(name)
@@ -99,10 +99,10 @@ def experiment_id(client: Any, name: str, artifacts: str | None) -> str:
 
 
 def prepared(address: str) -> str:
-    """Make sure that a SQLite store is there, MLflow's, and can be written; where its artifacts go.
+    """Create a missing SQLite store, check that it is MLflow's and writable; return the place of its artifacts.
 
-    It is created in one step: MLflow builds its tables in dozens of migrations, and a sweep killed meanwhile must not
-    leave half of them. It is checked before MLflow tries, because MLflow would retry for minutes.
+    It is created in one step: MLflow builds its tables in dozens of migrations, and a sweep killed meanwhile would
+    leave an incomplete store. The check comes before MLflow, which would retry for minutes.
     Raises sqlite3.Error, OSError, StoreError.
     """
     from mlflow import MlflowClient
@@ -130,9 +130,10 @@ def prepared(address: str) -> str:
 def check_artifact(address: str, artifacts: str, name: str) -> None:
     """Raise StoreError unless an artifact goes to the store's server, or below its own folder.
 
-    artifacts: where the store says that a run has its artifacts. A database may come from a stranger, and name any
-    folder of this machine, or a server. Own is the folder mlruns/ beside a SQLite file, and of other stores that in the
-    current folder, where MLflow has it.
+    artifacts: the folder of the run's artifacts by the store. A database may come from a stranger, and name any folder
+    of
+    this machine, or a server. The own folder is mlruns/ next to a SQLite file, and of other stores that in the current
+    folder, as in MLflow.
     """
     from mlflow.utils.file_utils import local_file_uri_to_path
 
@@ -160,7 +161,7 @@ def _alone(path: Path) -> Iterator[None]:
     from filelock import FileLock, Timeout
 
     with tempfile.TemporaryFile(dir=path.parent):
-        pass  # where no file can be made, the lock would wait as if another sweep held it
+        pass  # if no file can be made, the lock would wait as if another sweep held it
     lock = FileLock(path.parent / f".{path.name}.lock", timeout=LOCK_SECONDS)
     with suppress(Timeout):
         lock.acquire()
@@ -183,7 +184,7 @@ def configure_mlflow() -> None:
 
 
 def reason_of(error: BaseException) -> str:
-    """Why a store cannot be used, in one line without passwords: what the system said, else the error's first line."""
+    """The reason of a store's failure, in one line without passwords: the system's error, else the first line."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, TimeoutError):
@@ -198,7 +199,7 @@ def reason_of(error: BaseException) -> str:
     if not first_line:
         first_line = type(error).__name__
     elif not isinstance(error, StoreError | sqlite3.Error):
-        # Messages of MLflow and its libraries are often a bare key or number: their class says what it is.
+        # Messages of MLflow and its libraries are often a bare key or number: the class explains them.
         first_line = f"{type(error).__name__}: {first_line}"
     return masked_address(first_line.rstrip("."))[:400]
 

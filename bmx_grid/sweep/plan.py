@@ -1,7 +1,7 @@
-"""The plan of a sweep: its settings, what the store lacks of each, and the combinations that do not run.
+"""The plan of a sweep: its settings, their texts to score, and the combinations that do not run.
 
 One pass over metric x data set x explainer. A combination that cannot run raises; the planner records the reason, and
-goes on with the next one.
+continues with the next one.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class NotWanted(BmxError):
 
 
 class NotPossible(BmxError):
-    """The explainer cannot explain the metric; the message says why."""
+    """The explainer cannot explain the metric; the message has the reason."""
 
 
 def make_plan(
@@ -73,16 +73,16 @@ def make_plan(
 
     Args:
         datasets: readers by name. A data set or language pair that cannot be read fails its own settings only.
-        metrics: metrics by the name of their option; an option may stand for several metrics.
-        explainers: explainers by the name of their option; without any, the metrics alone are evaluated.
+        metrics: metrics by the name of their option; one option can hold several metrics.
+        explainers: explainers by the name of their option; without any, metrics are evaluated unboosted.
         options: what the sweep covers.
 
     Returns:
-        The settings with what the store lacks of each, and the combinations that do not run, with reasons.
+        The settings with their items missing in the store, and the combinations that do not run, with reasons.
 
     Raises:
         ConfigError: if two metrics or explainers have one name, or if the sweep would cost more than the user allows.
-        BmxError: if an option stands for no metric or explainer, such as a file pattern that matches nothing.
+        BmxError: if an option holds no metric or explainer, such as a file pattern that matches nothing.
     """
     planner = Planner(options)
     for name, reader in datasets.items():
@@ -103,7 +103,7 @@ def make_plan(
     settings = tuple(setting for setting in planner.settings if setting.repeated_with is None)
     repeats = tuple(setting for setting in planner.settings if setting.repeated_with is not None)
     if options.seeds and settings and not repeats:
-        reason = f"no explainer is random, or there is no seed but {options.seed}: nothing is repeated"
+        reason = f"no explainer is random, or the only seed is {options.seed}: nothing is repeated"
         not_run.append(NotRun("left out", "seeds", reason))
     plan = SweepPlan(settings, repeats, tuple(not_run))
     warn_of_languages((setting.metric_name, setting.metric, setting.segments.language_pair) for setting in settings)
@@ -125,7 +125,7 @@ class MetricTexts:
 
     @functools.cached_property
     def n_words(self) -> tuple[tuple[int, ...], ...]:
-        """By item, the number of words of each of its texts."""
+        """The numbers of words of each item's texts."""
         return tuple(word_counts(item, self.words) for item in self.items)
 
 
@@ -143,7 +143,7 @@ class Planner:
         # The details of each language pair, by label and reason: what cannot run is reported once for all pairs.
         self._absent: dict[tuple[str, str], dict[str, str]] = {}
         self._unwanted: dict[str, list[str]] = {pattern: [] for pattern in options.leave_out}
-        # What is read once for all metrics that share it.
+        # Read once for all metrics that share it.
         self._clusters: dict[tuple[str, str], Sequence[str]] = {}
         self._texts: dict[tuple[object, ...], MetricTexts] = {}
         self._words_of_files: dict[tuple[str, str, str], tuple[Explainer, AttributionSet]] = {}
@@ -182,9 +182,9 @@ class Planner:
         self.sets += sets
 
     def members(self, group: str, parts: Mapping[str, MetricOrExplainer]) -> dict[str, MetricOrExplainer]:
-        """The parts by name, of which an option may stand for several; parts that break their contract fail.
+        """The parts by name; an option can hold several. Parts that break their contract fail.
 
-        Raises ConfigError for a name that occurs twice, BmxError for options that stand for nothing.
+        Raises ConfigError for a name that occurs twice, BmxError for options without parts.
         """
         known: dict[str, MetricOrExplainer] = {}
         for option, part in parts.items():
@@ -202,9 +202,7 @@ class Planner:
             for name in members:
                 check_name(group, name, f"{group}.{option}")
                 if name in known:
-                    raise ConfigError(
-                        f"{group}.{option}: there is another {group} '{name}'; give one of them another name."
-                    )
+                    raise ConfigError(f"{group}.{option}: another {group} has the name '{name}'; rename one.")
             known |= members
         return known
 
@@ -300,7 +298,7 @@ class Planner:
         is_random = explainer is not None and explainer.stochastic
         for seed in dict.fromkeys((options.seed, *(options.seeds if is_random else ()))):
             identity = explanation_identity(metric, asked, seed, texts.words)
-            # Without an explainer to ask, the store holds the scores of the metric alone.
+            # Without an explainer the store holds the scores of the baseline.
             stored_names = (metric_name, ALONE if asked is None else explainer_name)
             roles = () if asked is None else asked.roles(metric.reads)
             slot = slot_of(options.cache_dir, stored_names, identity, pair, metric.reads, roles)
@@ -341,8 +339,8 @@ def _warn_of_empty_texts(segments: SegmentSet) -> None:
         n_empty = counted(len(empty), "segment")
         ids = shortened(", ".join(empty), 60)
         warnings.warn(
-            f"{origin}: {n_empty} of {len(segments)} with an empty text (segment {ids}); metrics give empty text its "
-            "stated score, and an empty side has no attributions.",
+            f"{origin}: {n_empty} of {len(segments)} segments have an empty text (segment {ids}). They are scored, but "
+            "an empty side has no attributions.",
             stacklevel=2,
         )
 
@@ -359,7 +357,9 @@ def _check_possible(
     if asked_of(explainer, metric) is None:
         raise NotPossible(NOT_ASKED)
     if scores is not None and not explainer.is_given:
-        raise NotPossible("the scores are from a file, which no explainer can ask for other texts; write explainer=[]")
+        raise NotPossible(
+            "the metric reads its scores from a file and cannot score perturbed texts; write explainer=[]"
+        )
 
 
 def _count_texts(
@@ -367,7 +367,7 @@ def _count_texts(
 ) -> tuple[tuple[int, ...], dict[int, str]]:
     """The number of texts that each item needs, and why the explainer refuses some items, by position.
 
-    Raises ExplainError if the metric itself refuses a text: then there is no score either.
+    Raises ExplainError if the metric itself refuses a text: then the score is missing, too.
     """
     counts: list[int] = []
     refused: dict[int, str] = {}

@@ -1,4 +1,4 @@
-"""Scores what the store lacks of a plan, in chunks that go through the executor, and judges each setting as it ends."""
+"""Score the texts that the store lacks, in chunks for the executor, and judge each setting as it ends."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def scored(
 ) -> Generator[Ended | NotRun]:
     """What `end(setting, spent=…)` makes of settings with texts to score, as workers finish."""
     settings = plan.everything
-    waiting: dict[int, Chunks] = {}  # by setting, what is not done of it
+    waiting: dict[int, Chunks] = {}  # by setting, its unfinished chunks
     for index, setting in enumerate(settings):
         obstacle = plan.obstacle(setting)
         if obstacle is not None and not setting.cached:
@@ -154,7 +154,7 @@ def _chunks_of(setting: Setting, chunk_texts: int) -> Chunks:
 
 
 def _texts_in(chunks: Chunks) -> int:
-    """How many texts chunks that are not done have."""
+    """The number of texts in unfinished chunks."""
     return sum(n_texts for _, n_texts in chunks.values())
 
 
@@ -171,8 +171,8 @@ def _needs_device(*parts: Metric | Explainer | None) -> bool:
 class DoneChunk:
     """A chunk of a setting that a worker is done with.
 
-    worker: its name. loading: seconds until the metric had scored a first text in this process, among those it spent;
-    0 of later chunks. error: what ends this setting alone; None where the explanations are stored.
+    worker: its name. loading: seconds until the metric had scored a first text in this process, among those it spent; 0
+    of later chunks. error: ends this setting, not the sweep; None if the explanations are stored.
     """
 
     index: int
@@ -214,8 +214,8 @@ def _check_unchanged(slot: Slot, parts: Mapping[str, Metric | Explainer | None])
         fingerprint = None if part is None else part.fingerprint()
         if canonical_json(fingerprint) != canonical_json(planned[kind]):
             raise UnavailableError(
-                f"the {kind}'s model is another one than when the sweep was planned: it was overwritten, or this "
-                "machine has another version. Leave it as it is, and run the same command again."
+                f"the {kind}'s model has changed since the sweep was planned: it was overwritten, or this machine has "
+                "another version. Leave it unchanged, and run the same command again."
             )
 
 
@@ -236,7 +236,7 @@ def _work(
     try:
         with plain_warnings(), component_errors():
             if metric.cost == "model" and not metric.leaves_traces and metric.signature not in LOADED:
-                # A model is loaded with its first text: only what comes after that tells how fast it is.
+                # The first text includes loading the model: only later texts are timed.
                 list(explain_items(metric, None, items[:1], seed, skip_refused=True, words=words))
                 LOADED.add(metric.signature)
                 loading = time.perf_counter() - start
@@ -251,7 +251,7 @@ def _work(
         slot.add(explained)
     except BmxError as error:
         spent = Spent(time.perf_counter() - start)
-        # Its texts are not needed any more: what is kept of each failed setting are the lines.
+        # Its texts are not needed any more: the lines of each failed setting are enough.
         clear_frames(None if error.__cause__ is None else error.__cause__.__traceback__)
         return DoneChunk(index, number, spent, worker, loading, error)
     unread = tuple(UNREAD_ANSWERS[n_unread:])

@@ -1,4 +1,4 @@
-"""A setting, what is still to do for it, and the plan of a whole sweep."""
+"""A setting with its remaining work, and the plan of a whole sweep."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from bmx_grid.words.attributions import AttributionSet
 from bmx_grid.words.segmentation import Name as WordsName
 from bmx_grid.words.segmentation import PairWords
 
-ALONE = "none"  # the explainer's name in settings of a metric alone
+ALONE = "none"  # the explainer's name in settings without an explainer
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlanOptions:
-    """What a sweep covers, besides its data sets, metrics and explainers.
+    """The extent of a sweep besides its data sets, metrics and explainers.
 
-    limit: segments per language pair; None for all. seeds: with which settings are repeated, beside `seed`, where the
-    explainer is random. leave_out: patterns of settings that are not wanted, "DATASET/LANGUAGE_PAIR/METRIC/EXPLAINER"
-    with * for any. words: how texts are segmented.
+    limit: sources per language pair, with all their systems; None for all. seeds: repeat settings with a random
+    explainer, in addition to `seed`. leave_out: patterns of settings that are not wanted,
+    "DATASET/LANGUAGE_PAIR/METRIC/EXPLAINER" with * for any. words: how texts are segmented.
     Raises ConfigError for a pattern of another form.
     """
 
@@ -60,7 +60,7 @@ class NotRun:
             metric or an explainer that this machine lacks: its settings are planned, and fail unless they are cached.
         label: how people name the part.
         reason: a sentence for people, with the way out.
-        error: what it failed with, if it ran.
+        error: the exception, if it ran.
     """
 
     status: Literal["failed", "left out", "unavailable"]
@@ -71,14 +71,13 @@ class NotRun:
 
 @dataclass(frozen=True, eq=False)
 class Setting(Combination):
-    """A combination, and what is still to do for it.
+    """A combination, and its remaining work.
 
     keys: of each item in the store. words: how texts are segmented.
-    clusters: N labels; segments of one label share a source, a reference or a document, texts also across the
-    language pairs of a data set. seed: of the explainer's draws, and of folds and resamples.
-    repeated_with: the seed, where it repeats another setting with a further one.
-    slot: where the store keeps what is computed. scores_of_file, words_of_file: what was read from files in its place;
-    None if it is computed.
+    clusters: N labels; segments of one label share a source, a reference or a document, texts also across the language
+    pairs of a data set. seed: of the explainer's draws, and of folds and resamples.
+    repeated_with: the seed, if it repeats another setting with a further one.
+    slot: its place in the store. scores_of_file, words_of_file: values read from files; None if they are computed.
     missing: positions of segments that are not explained yet; n_texts_of_all: how many texts each segment needs.
     """
 
@@ -95,11 +94,11 @@ class Setting(Combination):
 
     @property
     def to_ask(self) -> Explainer | None:
-        """The explainer that is asked while the setting runs; None if its explanations exist already."""
+        """The explainer that runs in the setting; None if its explanations exist already."""
         return self.explainer if self.words_of_file is None else None
 
     def load(self) -> Finished:
-        """What evaluations read of it, from the store and from files. Raises StoreError for what the store lacks."""
+        """Read the input of evaluations from the store and from files. Raises StoreError for missing explanations."""
         scores = self.slot.load(self.keys) if self.scores_of_file is None else self.scores_of_file
         read = self.words_of_file
         if read is not None:
@@ -158,7 +157,7 @@ class SweepPlan:
     """All settings of a sweep.
 
     repeats: those whose explainer is random, once more for each further seed.
-    not_run: combinations that are left out or failed, and metrics and explainers that are unavailable here.
+    not_run: combinations that are left out or failed, and metrics and explainers that are unavailable on this machine.
     further: the texts that evaluations want scored.
     """
 
@@ -184,7 +183,7 @@ class SweepPlan:
 
     @property
     def unavailable(self) -> dict[str, NotRun]:
-        """Metrics and explainers that are unavailable here, by name."""
+        """Metrics and explainers that are unavailable on this machine, by name."""
         return {part.label: part for part in self.not_run if part.status == "unavailable"}
 
     @property
@@ -194,7 +193,7 @@ class SweepPlan:
 
     @property
     def texts_here(self) -> Counter[str]:
-        """Texts to score of the settings whose metric and explainer are available here, by metric."""
+        """The texts to score by metric, of settings with an available metric and explainer."""
         texts = Counter[str]()
         for setting in self.everything:
             if self.obstacle(setting) is None:
@@ -212,14 +211,14 @@ class SweepPlan:
         return self.texts_here.total()
 
     def obstacle(self, setting: Setting) -> str | None:
-        """Why a setting cannot be scored here, if so."""
+        """The reason why a setting cannot be scored on this machine, if any."""
         names = (setting.metric_name, setting.explainer_name)
         return next((self.unavailable[name].reason for name in names if name in self.unavailable), None)
 
     def costs(self) -> dict[str, str]:
-        """By metric, the texts that it is to score, and what that costs elsewhere.
+        """The number of texts by metric, with their cost if the metric or explainer has one.
 
-        Raises ConfigError when that is above what the user allows.
+        Raises ConfigError when the cost is above the user's limit.
         """
         parts: dict[str, Metric | Explainer] = {}
         texts = Counter[str]()

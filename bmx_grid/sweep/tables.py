@@ -153,7 +153,7 @@ def repeat_deviation(finished: Finished, correlation: Kind) -> float:
 def settings_table(results: Iterable[SettingResult]) -> pa.Table:
     """One row per setting with every number of its result, in the order of `evaluation_tables`.
 
-    What a run spent (seconds, texts) is left out, so that the same sweep writes the same file again.
+    The work of a run (seconds, texts) is left out, so that a repeated sweep writes an identical file.
     """
     import pyarrow as pa
 
@@ -227,10 +227,10 @@ def repeated(names: Sequence[str], sizes: Sequence[int] | int = 1) -> pa.Diction
 
 
 def scores_table(results: Iterable[SettingResult]) -> pa.Table:
-    """NAMES, then the columns of all settings; null where a setting does not have a column that another has."""
+    """NAMES, then the columns of all settings; null if a setting does not have a column that another has."""
     import pyarrow as pa
 
-    # of the core, whose types are known even where all values are null
+    # of the core, whose types are known even if all values are null
     kinds = dict.fromkeys(("id", "system", "cluster", "human_name"), pa.string())
     kinds |= {f"words_{role}": pa.int32() for role in ROLES}
     done = in_order(results)
@@ -301,8 +301,8 @@ def seeds_table(
 def ceilings_table(sets: Iterable[SegmentSet]) -> pa.Table | None:
     """One row per data set, language pair and judgement whose raters are published, the primary judgement first.
 
-    raters: ratings per segment, their harmonic mean; reliability: ICC(1,k) of the mean of these; ceiling: its square
-    root. NaN where they are undefined (see measures.reliability). None where no raters are published.
+    raters: ratings per segment, their harmonic mean; reliability: ICC(1,k) of their mean; ceiling: its square root. NaN
+    if they are undefined (see measures.reliability). None if no raters are published.
     """
     import pyarrow as pa
 

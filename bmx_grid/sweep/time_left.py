@@ -32,7 +32,7 @@ class _Speed:
 
 @dataclass
 class TimeLeft:
-    """What is left of the texts to score, by metric; those in the cache are no part of them. clock: in seconds."""
+    """The texts left to score, by metric, without cached ones. clock: in seconds."""
 
     texts: Mapping[str, int]
     clock: Callable[[], float] = time.monotonic
@@ -63,7 +63,7 @@ class TimeLeft:
 
     @property
     def untimed(self) -> list[str]:
-        """The metrics with texts left of which none was scored yet."""
+        """The metrics with texts left and without a timed text."""
         return [metric for metric, n_texts in self._left.items() if n_texts > 0 and self._per_text(metric) is None]
 
     def seconds(self) -> float:
@@ -72,7 +72,7 @@ class TimeLeft:
         return of_workers * self._per_second_of_a_worker()
 
     def in_words(self) -> str:
-        """As the end of a line of progress."""
+        """The estimate as the end of a line of progress."""
         untimed = self.untimed
         seconds = self.seconds()
         if not untimed:
@@ -86,9 +86,9 @@ class TimeLeft:
         return None if speed is None else speed.seconds / speed.n_texts
 
     def _per_second_of_a_worker(self) -> float:
-        """How long this run takes for a second of a worker: less with several workers, more with evaluations."""
+        """Seconds of this run per second of a worker: fewer with several workers, more with evaluations."""
         now = self.clock()
-        # What a worker has not finished yet counts, too.
+        # Texts of a worker's unfinished chunk count, too.
         unfinished = sum(now - end for end in self._ended.values())
         busy = sum(speed.seconds for speed in self._speeds.values()) + self._loading + unfinished
         if self._start is None or busy <= 0:

@@ -1,7 +1,7 @@
-"""Tracking watches a sweep from outside, which never depends on it: in MLflow a run for it and one for each setting.
+"""Track a sweep in MLflow, with a run for it and one for each setting. The sweep never depends on its tracking.
 
-Only the main process tracks. A repeated sweep finds its runs by their tags and completes what is missing, so nothing is
-there twice. Whatever goes wrong with a store is one warning, and the sweep goes on without it.
+Only the main process tracks. A repeated sweep finds its runs by their tags and completes missing ones, so nothing is
+duplicated. Every failure of a store is one warning, and the sweep continues without it.
 """
 
 from __future__ import annotations
@@ -67,19 +67,19 @@ from bmx_grid.sweep.mlflow_store import (
 from bmx_grid.sweep.settings import NotRun
 
 TAGS_AT_ONCE = 100  # of a call: MLflow's limit
-OWN_SERVER = "http://127.0.0.1:5000"  # where MLflow's server listens unless told otherwise
+OWN_SERVER = "http://127.0.0.1:5000"  # where MLflow's server listens by default
 LONGEST_NOTE = 5000  # characters of an experiment's: MLflow's limit
-PAGE = "setting.html"  # of a setting: what a person looks at
+PAGE = "setting.html"  # of a setting: the page for a person
 
 
 @dataclass
 class Tracker:
     """Watches a sweep: start, then log for every result, then judge and headline, then finish.
 
-    This one tracks nothing. No method raises for a store that is lost, refuses or does not answer: it warns once, in
-    one line, keeps the reason in `failure`, and lets the sweep go on.
+    The base class tracks nothing. No method raises for a store that is lost, refuses or does not answer: it warns once,
+    in one line, keeps the reason in `failure`, and lets the sweep go on.
 
-    failure: why tracking was given up, None while all is well.
+    failure: why tracking was abandoned; None while it works.
     """
 
     failure: str | None = field(default=None, init=False)
@@ -103,14 +103,13 @@ class Tracker:
         """Record a result, with every correlation of its grid."""
 
     def judge(self, result: SettingResult, find: Callable[[], Finding]) -> None:
-        """Add to a logged result what the sweep found of its setting; find: called if it is wanted."""
+        """Add the finding of a setting to its logged result; find: called if it is wanted."""
 
     def headline(self, numbers: Mapping[str, float], note: str, files: Sequence[Path], tags: Mapping[str, str]) -> None:
-        """What the analysis found, a summary in Markdown for a person, and the sweep's files.
+        """Log the analysis: numbers, a summary in Markdown for a person, and the sweep's files.
 
-        numbers: to compare sweeps by, rounded. tags: what else is told of it. Files below `tables/`, `figures/` or
-        `recipes/` keep that folder; folders are models. Undefined numbers (NaN) and files that do not exist are left
-        out.
+        numbers: to compare sweeps by, rounded. tags: further facts. Files below `tables/`, `figures/` or `recipes/`
+        keep that folder; folders are models. Undefined numbers (NaN) and files that do not exist are left out.
         """
 
     def finish(self, failed: Sequence[NotRun], error: BaseException | None = None) -> None:
@@ -128,11 +127,11 @@ class Tracker:
 class MlflowTracker(Tracker):
     """Tracks in an MLflow store.
 
-    uri: None for the environment's MLFLOW_TRACKING_URI, else for `mlflow.db` beside the output folder; `sqlite:///FILE`
-    or the http(s) address of a tracking server. experiment: the name under which runs are gathered; None for the
-    environment's MLFLOW_EXPERIMENT_NAME, else the name of the sweep. curves: whether every correlation of a grid is
-    sent, or those at whole p ("thin"): a tenth of the paper's, of which all are in grid.parquet, an artifact of the
-    sweep's run.
+    uri: None for the environment's MLFLOW_TRACKING_URI, else for `mlflow.db` next to the output folder;
+    `sqlite:///FILE` or the http(s) address of a tracking server. experiment: the name under which runs are gathered;
+    None for the environment's MLFLOW_EXPERIMENT_NAME, else the name of the sweep. curves: whether every correlation of
+    a grid is sent, or those at whole p ("thin"), a tenth of the paper's; grid.parquet, an artifact of the sweep's run,
+    has all.
     """
 
     uri: str | None = field(default=None, repr=False, metadata={"role": RUNTIME})  # it may hold a password
@@ -142,7 +141,7 @@ class MlflowTracker(Tracker):
     def __post_init__(self) -> None:
         self._address = self._experiment = self._sweep = self._note = ""
         self._is_warned = False
-        self._client: Any = None  # None when there is nothing to track to
+        self._client: Any = None  # None without a store
         self._runs: dict[RunKey, Any] = {}
         self._deleted: dict[RunKey, Any] = {}
 
@@ -154,14 +153,14 @@ class MlflowTracker(Tracker):
         return store
 
     def identify_runs(self, name: str, output_dir: Path) -> dict[str, Any]:
-        """The store and the identifiers of the runs; nothing if the store was given up."""
+        """The store and the identifiers of the runs; empty if the store was abandoned."""
         if self.failure is not None:
             return {}
         ids = sorted(run.info.run_id for run in self._runs.values())
         return {"store": self.store(name, output_dir), "sweep": self._sweep, "runs": ids}
 
     def has_runs(self, name: str, output_dir: Path, runs: Any) -> bool:
-        """Whether none of the runs was deleted. If a server does not answer, one warning, and they count as there."""
+        """Whether no run was deleted. If a server does not answer, warns once and returns True."""
         is_of_store = isinstance(runs, Mapping) and runs.get("store") == self.store(name, output_dir)
         if not is_of_store or not isinstance(runs.get("runs"), list):
             return False
@@ -174,8 +173,8 @@ class MlflowTracker(Tracker):
             return wanted <= runs_on_server(self._address, self._named(name), str(runs.get("sweep")))
         except Exception as error:  # whatever a server answers, the sweep is up to date without it
             warnings.warn(
-                f"MLflow cannot use {shown_address(self._address)}: {reason_of(error)}. Runs that were "
-                "deleted there are not tracked again; run the same command when it answers.",
+                f"MLflow cannot use {shown_address(self._address)}: {reason_of(error)}. Deleted "
+                "runs are not tracked again; run the same command when the store answers.",
                 stacklevel=2,
             )
             return True
@@ -192,7 +191,7 @@ class MlflowTracker(Tracker):
     def _open(self, name: str, config: str) -> None:
         """Two searches give the runs of the sweep and of its settings that an earlier run of the same sweep made.
 
-        One that was deleted is restored if it is needed, so that nothing is there twice whoever restores it later.
+        One that was deleted is restored if it is needed, so that nothing is duplicated whoever restores it later.
         """
         configure_mlflow()
         from mlflow import MlflowClient
@@ -213,7 +212,7 @@ class MlflowTracker(Tracker):
             client.set_experiment_tag(self._experiment, key, value)
 
     def _run(self, key: RunKey, name: str, tags: Mapping[str, str]) -> Any:
-        """The run of this key: the one that is there, the one that was deleted, which is restored, or a new one."""
+        """The run of this key: the existing one, the deleted one, which is restored, or a new one."""
         run = self._runs.get(key)
         if run is None and key in self._deleted:
             run = self._deleted.pop(key)
@@ -251,11 +250,11 @@ class MlflowTracker(Tracker):
             self._client.set_terminated(run.info.run_id)
 
     def _log_curves(self, result: SettingResult, points: Sequence[MetricEntry], parent: str) -> None:
-        """The run of a setting's curves, which MLflow's page of the setting would show as their last points."""
+        """Log a setting's curves in a run of their own: MLflow's page of the setting would show their last points."""
         name = f"curves of {result.label}"
         run = self._run((CURVES, result.fingerprint), name, {"mlflow.parentRunId": parent})
         if run.info.status != "FINISHED":
-            # Times follow from the run's, so that what is repeated after an interrupt is an exact duplicate.
+            # Times follow from the run's, so that repeated entries after an interrupt are exact duplicates.
             send_metrics(self._client, run, points, run.info.start_time)
             self._client.set_terminated(run.info.run_id)
 
@@ -293,7 +292,7 @@ class MlflowTracker(Tracker):
         self._if_open(lambda: self._keep(files))
 
     def _update(self, run: Any, numbers: Mapping[str, float], tags: Mapping[str, str]) -> None:
-        """The numbers and tags of a run that are new or have changed."""
+        """Log the numbers and tags of a run that are new or have changed."""
         changed: list[MetricEntry] = []
         for name, value in numbers.items():
             key = legal_name(name)
@@ -319,14 +318,14 @@ class MlflowTracker(Tracker):
             self._client.log_batch(run.info.run_id, tags=all_tags[start : start + TAGS_AT_ONCE])
 
     def _keep(self, files: Sequence[Path]) -> None:
-        """Files as artifacts of the sweep's run."""
+        """Log files as artifacts of the sweep's run."""
         run = self._runs[SWEEP, ""]
         kept = artifacts_of(files)
         if self._may_keep(run, [name for names in kept.values() for name in names]):
             log_files(self._client, run, kept)
 
     def _may_keep(self, run: Any, names: Sequence[str]) -> bool:
-        """Whether artifacts of these names go to the store's own folder; one warning per sweep where they do not."""
+        """Whether artifacts of `names` go to the store's own folder; one warning per sweep if they do not."""
         try:
             for name in names:
                 check_artifact(self._address, run.info.artifact_uri, name)
@@ -358,7 +357,7 @@ class MlflowTracker(Tracker):
         self._client.set_terminated(run_id, status=status)
 
     def where(self) -> str:
-        """How to open the runs in a browser; nothing where the store was given up."""
+        """How to open the runs in a browser; "" if the store was abandoned."""
         if self.failure is not None:
             return ""
         is_server = self._address.startswith(("http://", "https://"))
@@ -382,12 +381,12 @@ class MlflowTracker(Tracker):
         return f"{SQLITE}{database}"
 
     def _if_open(self, work: Callable[[], None]) -> None:
-        """`_try`, unless the store was given up."""
+        """`_try`, unless the store was abandoned."""
         if self._client is not None:
             self._try(work)
 
     def _try(self, work: Callable[[], None]) -> None:
-        """Do it, or give the store up; a signal waits for a write to a local database, not for a server."""
+        """Run the work, or abandon the store; a signal waits for a write to a local database, not for a server."""
         is_local = self._address.startswith(SQLITE)
         try:
             with uninterrupted() if is_local else nullcontext():

@@ -242,7 +242,7 @@ def test_without_verdicts_mean_gains_are_said_and_how_to_get_verdicts():
     for frames in ({}, {"verdicts": rows_of({"metric": "random"})}):
         result = analyse_table(TABLE, fixed={"lime": Point(0.5, 0.5)}, frames=frames)
         (first, _, last) = plain(result)["answers"]
-        assert first.startswith("LIME at w 0.5, p 0.5, given (what")
+        assert first.startswith("LIME at w 0.5, p 0.5, given (chosen on unknown data)")
         assert "the mean gain over 4 settings is +0.0100" in first and "evaluation=[grid,boosts]" in last
         assert not list(answers.tables(result.ask(answers.compute)))
 
@@ -254,7 +254,9 @@ def test_verdicts_of_an_earlier_version_are_refused(column):
 
 
 def test_a_label_that_is_no_verdict_is_named_with_its_row():
-    with pytest.raises(DataError, match=r"the table verdicts: row 2: the verdict 'it helps' is none of 'helps', .*run"):
+    with pytest.raises(
+        DataError, match=r"the table verdicts: row 2: unknown verdict 'it helps'; expected one of 'helps', .*run"
+    ):
         analysis(verdicts=rows_of({}, {"metric": "n", "verdict": "it helps"})).ask(answers.compute)
 
 
@@ -275,7 +277,7 @@ def test_counts_of_settings_that_gain_never_stand_beside_verdicts():
         pytest.param([{"named": "document, system"}], "These data name no raters or domains", id="systems, documents"),
         pytest.param(
             [pair("a", named="rater, system"), pair("b", named="document, rater, system")],
-            "These data name no domains: effects of these are not controlled for, and may look like a gain. "
+            "These data name no domains: their effects are not controlled for, and may look like a gain. "
             "Some of these data name no documents",
             id="documents of one pair",
         ),
@@ -283,7 +285,7 @@ def test_counts_of_settings_that_gain_never_stand_beside_verdicts():
     ],
 )
 def test_levels_that_the_judged_data_do_not_name_are_said(rows, sentences_of_levels):
-    end = ": effects of these are not controlled for, and may look like a gain." if sentences_of_levels else ""
+    end = ": their effects are not controlled for, and may look like a gain." if sentences_of_levels else ""
     assert asked(*rows)["unnamed"] == sentences_of_levels + end
 
 

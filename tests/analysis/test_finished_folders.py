@@ -182,9 +182,7 @@ def edited(config, **changes):
     ("edit", "message"),
     [
         pytest.param(lambda text: None, "config.yaml not found: the published points", id="no configuration"),
-        pytest.param(
-            lambda text: edited(text, questions=["ext.q"]), "question of the sweep is not asked", id="question"
-        ),
+        pytest.param(lambda text: edited(text, questions=["ext.q"]), "Skipped a question of the sweep", id="question"),
         pytest.param(
             lambda text: edited(text, evaluation={"mine": {"_target_": "ext.Mine"}}),
             "'ext.Mine' is outside",

@@ -134,7 +134,7 @@ def test_awkward_names_are_names():
 
 
 def test_files_that_are_not_there_or_no_table(tmp_path):
-    with pytest.raises(DataMissingError, match=r"no results table .*grid\.parquet"):
+    with pytest.raises(DataMissingError, match=r"results table not found: .*grid\.parquet"):
         load_table(tmp_path)
     (tmp_path / "other.parquet").touch()
     with pytest.raises(DataMissingError, match=r"grid\.parquet \(that folder holds other\.parquet\); give a"):

@@ -32,14 +32,14 @@ OF_WMT17 = surface_of("wmt17")
 OF_WMT17 = surface_of("wmt17")
 AS_PUBLISHED = {"fixed": {"lime": PUBLISHED_POINTS["lime"]}}
 OUTSIDE = {"fixed": {"lime": Point(p=-13.1, w=0.4)}}
-GIVEN = "given (what it was chosen on is not known here)"
-NEAREST, OTHER = "nearest to the published one", "nearest to the given one (what it was chosen on is not known here)"
+GIVEN = "given (chosen on unknown data)"
+NEAREST, OTHER = "nearest to the published one", "nearest to the given one (chosen on unknown data)"
 
 
 @pytest.mark.parametrize(
     ("surfaces", "options", "words"),
     [
-        pytest.param(surface_of(), {}, "in-sample (chosen where it is judged)", id="medians of the table"),
+        pytest.param(surface_of(), {}, "in-sample", id="medians of the table"),
         *[
             pytest.param(surface_of(name), AS_PUBLISHED, f"{NEAREST} (in-sample on {name})", id=f"the paper's {name}")
             for name in ("wmt17", "eval4nlp21", "mlqe_pe")

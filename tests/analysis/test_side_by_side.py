@@ -152,7 +152,7 @@ def test_systems_tell_segments_apart(tmp_path):
         ),
         ((scores(), scores().assign(metric="other")), "no setting in common"),
         ((scores(), scores().drop(columns="cluster")), "no column cluster"),
-        ((scores(), None), r"there is no .*scores\.parquet"),
+        ((scores(), None), r"scores\.parquet not found"),
     ],
     ids=["one folder", "other judgements", "other settings", "another table", "no table"],
 )

@@ -160,7 +160,7 @@ def test_a_language_pair_is_shown_where_it_is_known(call, frame, tmp_path, pair,
     ("metrics", "arguments", "message"),
     [
         pytest.param([], [], f"are metrics? lp, seg_id, sys, MQM, good one, {METRICS[0]}, year.", id="none"),
-        pytest.param(GOOD, ["--language-pair", "de-en"], "has a column for it, 'lp'", id="two pairs"),
+        pytest.param(GOOD, ["--language-pair", "de-en"], "already has a column 'lp'", id="two pairs"),
         pytest.param(["god one"], [], "metrics: unknown column 'god one'. Did you mean 'good one'", id="metric"),
         pytest.param(["lp"], [], "line 2: the score in column 'lp'", id="no numbers"),
     ],

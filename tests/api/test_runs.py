@@ -45,5 +45,5 @@ def test_settings_of_all_sweeps_are_one_frame(folder):
 def test_no_sweep_is_an_error(tmp_path):
     with pytest.raises(DataMissingError, match="no sweep below it has a table of settings"):
         bmx.runs(tmp_path)
-    with pytest.raises(DataMissingError, match="there is no folder .*nowhere"):
+    with pytest.raises(DataMissingError, match="folder not found: .*nowhere"):
         bmx.runs(tmp_path / "nowhere")

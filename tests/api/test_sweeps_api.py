@@ -307,7 +307,7 @@ def test_the_curves_of_a_setting_have_the_marks_of_its_map(sweep):
             DataError,
             "hypotheses: expected a list of texts",
         ),
-        (lambda run: bmx.Run(run.folder / "elsewhere"), DataMissingError, "there is no folder"),
+        (lambda run: bmx.Run(run.folder / "elsewhere"), DataMissingError, "folder not found"),
     ],
 )
 def test_what_is_not_there_is_said(sweep, ask, error, message):
@@ -359,7 +359,7 @@ def test_words_need_their_cache(sweep, tmp_path):
         ({"limt": 3}, "limit"),
         ({"limit": 0}, "at least 1"),
         ({"limit": object()}, "not a supported primitive type"),
-        ({"dry_run": True}, "a plan has no tables"),
+        ({"dry_run": True}, "does not support dry_run"),
         ({"dataset": ["wmt17"], "data_dir": "/nowhere"}, "no setting could be run"),
         ({"settings": {"metric.chrf.no.such": {"a": 1}}}, "unknown key"),
     ],

@@ -44,7 +44,7 @@ def test_files_of_somebody_else_are_not_replaced(form, name, results, tmp_path, 
     mine.write_text("mine")
     capsys.readouterr()
     assert main([str(results), *form, f"output_dir={tmp_path / 'mine'}"]) == 2
-    assert f"{mine} is there, and was not written by bmx_grid" in capsys.readouterr().err
+    assert f"{mine} was not written by bmx_grid" in capsys.readouterr().err
     assert mine.read_text() == "mine"
 
 

@@ -35,9 +35,7 @@ def sweep_rows(swept_table):
         pytest.param(["limit=0"], "limit must be at least 1", id="limit"),
         pytest.param(["seed=-1"], "seed must be 0 or more, .* got -1", id="seed"),
         pytest.param(["evaluation.grid.seed=-1"], "grid.seed must be 0 or more, .* got -1", id="an evaluation's seed"),
-        pytest.param(
-            ["questions=[bmx.q]"], "questions are answered by the analysis, and analysis=false", id="question"
-        ),
+        pytest.param(["questions=[bmx.q]"], "questions require the analysis, but analysis=false", id="question"),
         pytest.param(["grid.w=[0,2]"], "w = 2.0 is outside \\[0, 1\\]", id="w"),
         pytest.param(["dataset.sample.language_pairs=[de-fr]"], "unknown language pair 'de-fr'", id="language pair"),
         pytest.param(["~metric.sentence_bleu"], "metric: choose at least one", id="no metric"),
@@ -58,7 +56,7 @@ def sweep_rows(swept_table):
         pytest.param(["~executor"], "executor: expected an option with a `_target_`, got None", id="no executor"),
         pytest.param(
             ["metric=[chrf]", "explainer=[]", "evaluation=[significance]"],
-            "would write nothing: significance: .* there is one metric alone",
+            "would write nothing: significance: .* one metric without boosts has nothing to compare",
             id="tests of one metric",
         ),
     ],
@@ -125,7 +123,7 @@ def test_data_that_cannot_be_used_fail_with_the_place_and_the_way_out(row, messa
         pytest.param([row.rsplit("\t", 1)[0] + "\t5" for row in GOOD], 6, False, id="constant scores"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:.*with an empty text")
+@pytest.mark.filterwarnings("ignore:.*segments have an empty text")
 def test_unusual_data_give_results_with_what_is_undefined_counted(rows, n_rated, defined, sweep_rows, tmp_path):
     few = ("levels.resamples", "boosts.resamples", "significance.resamples")
     every = ("explainer=[lime,shap,erasure,random]", "evaluation=[grid,levels,significance,boosts]")
@@ -137,7 +135,7 @@ def test_unusual_data_give_results_with_what_is_undefined_counted(rows, n_rated,
 
 
 def test_an_empty_text_is_warned_of(sweep_rows):
-    with pytest.warns(UserWarning, match="1 segment of 7 with an empty text"):
+    with pytest.warns(UserWarning, match="1 segment of 7 segments have an empty text"):
         sweep_rows([*GOOD, "wort\tword\t\t3"])
 
 
@@ -189,8 +187,8 @@ def test_a_standard_stream_that_is_closed_is_as_if_nobody_read_it(closed, argume
 @pytest.mark.parametrize(
     ("name", "folder", "message"),
     [
-        pytest.param("config.yaml", ".", "config.yaml is there, and was not written by bmx_grid", id="a file"),
-        pytest.param("tables/grid.parquet", ".", "grid.parquet is there, and was not written", id="a table"),
+        pytest.param("config.yaml", ".", "config.yaml was not written by bmx_grid", id="a file"),
+        pytest.param("tables/grid.parquet", ".", "grid.parquet was not written", id="a table"),
         pytest.param("mine", "mine/out", "mine/out: Not a directory", id="no folder"),
     ],
 )

@@ -106,10 +106,11 @@ def test_code_in_the_arguments_does_not_run(argument, folder):
         pytest.param("+grid.fixed.lmie={w: 0, p: 0}", "unknown explainer 'lmie'. Did you mean 'lime'?", id="fixed"),
         pytest.param(
             "metric.sentence_bleu.lowercase=true",
-            "metric.sentence_bleu: sentence_bleu is not chosen; choose it: metric=[sentence_bleu].",
+            "metric.sentence_bleu has no effect because sentence_bleu is not in this sweep. "
+            "Add it: metric=[sentence_bleu].",
             id="a key of an option that is not chosen",
         ),
-        pytest.param("~seed", "seed: the key is missing if it is deleted; write seed=VALUE.", id="deleted"),
+        pytest.param("~seed", "seed cannot be deleted; write seed=VALUE.", id="deleted"),
         pytest.param("~grid.p", "Interpolation key 'grid.p' not found", id="deleted key of the grid"),
         pytest.param("grid.fixed=[1,2]", "Cannot merge DictConfig with ListConfig", id="a list for keys"),
         pytest.param("name=../../elsewhere", "cannot name a sweep", id="a name that is a path"),
@@ -119,13 +120,13 @@ def test_code_in_the_arguments_does_not_run(argument, folder):
         pytest.param("limit=1,2", "write limit=[1,2] for a list", id="a comma"),
         pytest.param("dataset.sample.name=é", "KEY='\"VALUE\"'", id="a letter beyond ASCII"),
         *(
-            pytest.param(f"{key}=???", f"{key}: ??? stands for a value that is missing; write {key}=VALUE", id=key)
+            pytest.param(f"{key}=???", f"{key}: ??? is the mark of a missing value; write {key}=VALUE", id=key)
             for key in ("output_dir", "cache_dir", "name", "seed", "explainer.erasure.gap", "tracking.uri")
         ),
-        pytest.param("leave_out=[a,???]", "leave_out.1: ??? stands for a value that is missing", id="in a list"),
+        pytest.param("leave_out=[a,???]", "leave_out.1: ??? is the mark of a missing value", id="in a list"),
         pytest.param("name=${nope}", "Interpolation key 'nope' not found", id="leads nowhere"),
         pytest.param("--nope", "unknown option '--nope'", id="option"),
-        pytest.param("--config-dir=nowhere", "there is no such folder", id="no folder"),
+        pytest.param("--config-dir=nowhere", "folder not found", id="no folder"),
     ],
 )
 def test_a_mistake_in_the_arguments_gets_a_sentence_with_the_way_out(argument, message, folder):
@@ -165,10 +166,10 @@ def test_a_mistake_in_the_arguments_gets_a_sentence_with_the_way_out(argument, m
                 ("defaults: [../../evil]", "unknown sweep '../../evil'"),
                 ("defaults: [/metric/../../evil]", "unknown metric '../../evil'"),
                 ("defaults: [override /metric/../..: evil]", "Could not override 'metric/../..'"),
-                ("name: ${nope}", "name: it cannot be resolved"),
+                ("name: ${nope}", "name: cannot be resolved"),
                 (
                     "name: ${metric.gone.file}",
-                    "name: it is that of metric.gone.file, and the metric 'gone' is not chosen",
+                    "name refers to metric.gone.file, but the metric 'gone' is not in this sweep",
                 ),
                 ("seed: x", "seed: expected a whole number, got 'x'"),
                 ("cache_dir: reference://x", "cache_dir: 'reference://x' is named by a file"),
@@ -192,7 +193,7 @@ def test_a_mistake_in_the_arguments_gets_a_sentence_with_the_way_out(argument, m
             "metric/x",
             "x: {_target_: bmx_grid.metrics.chrf.Chrf, char_order: '???'}\n",
             "metric=[x]",
-            "metric.x.char_order: ??? stands for a value that is missing; write metric.x.char_order=VALUE",
+            "metric.x.char_order: ??? is the mark of a missing value; write metric.x.char_order=VALUE",
             id="a value that is left to the command line",
         ),
         pytest.param("metric/x", "x: {a: 1}\n", "metric=[x]", "expected an option with a `_target_`", id="no target"),
@@ -225,7 +226,7 @@ def test_settings_of_a_sweep_go_with_options_that_others_replace(folder):
     metrics = composed(["+sweep=mine", "metric=[chrf]"], "mine")["metric"]
     assert metrics.keys() == {"chrf"} and metrics["chrf"]["char_order"] == 3
     write(folder, "sweep/mine", GLOBAL + "metric: {ter: {normalized: true}}\n")  # which the sweep itself did not choose
-    with pytest.raises(ConfigError, match="ter is not chosen"):
+    with pytest.raises(ConfigError, match="ter is not in this sweep"):
         run.compose_and_run(["--config-dir", "mine", "+sweep=mine", "dry_run=true"])
 
 

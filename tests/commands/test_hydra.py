@@ -70,7 +70,7 @@ FLAGS = [
     ("hydra.mode=MULTIRUN dry_run=true seed=1,2 SMALL", 0, r"#0 : [\s\S]*#1 : [\s\S]*seed=2"),
     ("--config-dir conf metric=[own] --cfg job -p metric.own.char_order", 0, "3\n"),
     ("--config-dir conf -m SMALL metric=[own],[chrf] dry_run=true", 0, r"score with own[\s\S]*score with chrf"),
-    ("--config-dir nowhere", 2, "there is no such folder"),
+    ("--config-dir nowhere", 2, "folder not found"),
     ("--config-dir conf --config-name mine --cfg job -p name", 0, "from_mine\n"),
     ("--config-dir conf -cn mine -m seed=1,2 dry_run=true SMALL", 0, r"#1 : [\s\S]*seed=2"),
     ("--config-name nope", 2, "Cannot find primary config 'nope'"),

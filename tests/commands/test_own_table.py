@@ -156,7 +156,7 @@ def test_a_folder_of_mt_metrics_eval_is_shown_as_a_table_is(tmp_path, capsys):
     count = len(reader.read(tmp_path, "en-de"))
     assert f"mt_metrics_eval en-de: {count} segments" in out
     assert main(["show", str(tmp_path)]) == 2
-    assert f"show one of them: bmx-grid data show {tmp_path / 'toy'}\n" in capsys.readouterr().err
+    assert f"show one: bmx-grid data show {tmp_path / 'toy'}\n" in capsys.readouterr().err
 
 
 def test_a_folder_of_a_published_data_set_names_it(tmp_path, capsys):
@@ -165,7 +165,7 @@ def test_a_folder_of_a_published_data_set_names_it(tmp_path, capsys):
     file.write_bytes(b"")
     for folder in (tmp_path, tmp_path / "SharedTask2021"):
         assert main(["show", str(folder)]) == 2
-        way_out = f"show one of them: bmx-grid data show eval4nlp21 data_dir={tmp_path}\n"
+        way_out = f"show one: bmx-grid data show eval4nlp21 data_dir={tmp_path}\n"
         assert capsys.readouterr().err.endswith(way_out)
 
 
@@ -177,9 +177,7 @@ def test_a_folder_of_a_published_data_set_names_it(tmp_path, capsys):
         pytest.param(
             "table.doc", "the name must end in .tsv, .csv, .jsonl, .parquet, .xlsx", id="another kind of file"
         ),
-        pytest.param(
-            "./", "./: the folder holds no data set that is known here: .* a file that ends in .tsv", id="a folder"
-        ),
+        pytest.param("./", "./: the folder holds no known data set: .* a file that ends in .tsv", id="a folder"),
         pytest.param("wmt_17", "unknown data set 'wmt_17'. Did you mean 'wmt17'", id="no data set"),
     ],
 )

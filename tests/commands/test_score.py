@@ -180,13 +180,13 @@ def write(path, content: bytes) -> str:
     ("arguments", "files", "message"),
     [
         pytest.param((), {"hypothesis": b"one\ntwo\n"}, r"r.txt has 4 lines.*x has 2 lines", id="lengths"),
-        pytest.param((), {"reference": b"", "hypothesis": b""}, "no lines, so there is nothing to score", id="empty"),
+        pytest.param((), {"reference": b"", "hypothesis": b""}, "no lines to score", id="empty"),
         pytest.param((), {"reference": None}, "chrf reads the reference: give it with --reference", id="no side"),
         pytest.param((), {"hypothesis": b"\xff\n"}, "line 1: byte 0xff is not UTF-8", id="encoding"),
         pytest.param(("--metric", "chf"), {}, "unknown metric 'chf'. Did you mean 'chrf'", id="metric"),
         pytest.param(("--metric", "imported"), {}, "metric.imported: no file is named", id="imported"),
         pytest.param(("-w", "1.5"), {}, "w = 1.5 is outside", id="w"),
-        pytest.param(("--explainer", "none", "--words"), {}, "--explainer none has none", id="words without explainer"),
+        pytest.param(("--explainer", "none", "--words"), {}, "--explainer is none", id="words without explainer"),
         pytest.param(("--set", "metric.lowrcase=1"), {}, "Did you mean 'lowercase'", id="unknown setting"),
         pytest.param(
             ("--set", "seed=3", "--set", "metric.beta=0"),

@@ -107,8 +107,8 @@ def test_several_metrics_are_those_of_each_alone(files, capsys, monkeypatch, sho
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--set", "metric.lowercase=true"], "--set metric.lowercase: there are several metrics; say of which: metric"),
-        (["--set", "metric.wer.lowercase=true"], "say of which: metric.chrf.wer.lowercase"),
+        (["--set", "metric.lowercase=true"], "--set metric.lowercase: there are several metrics; name one: metric"),
+        (["--set", "metric.wer.lowercase=true"], "name one: metric.chrf.wer.lowercase"),
         (["--recipe", "minilm_bertscore-erasure-learned"], "--recipe is for one metric, and --metric names chrf, ter"),
         (["--format", "wmt26"], "--format wmt26 is for one metric, and --metric names chrf, ter; name one."),
         (["--metric", "chrf", "tre"], "did you mean 'ter'"),
@@ -158,14 +158,17 @@ def thresholds(path, probability, difference, system_score):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["good.txt", "good.txt"], "the same file is given twice"),
+        (["good.txt", "good.txt"], "repeated file"),
         (["good.txt", "poor.txt", "--words"], "one file of hypotheses"),
         (["good.txt", "short.txt"], "short.txt"),
         (["good.txt", "-r", "ref.txt", "--metric", "random"], "random compares with one reference"),
-        (["good.txt", "poor.txt", "--thresholds", "nowhere"], "nowhere is not there; name the folder"),
+        (["good.txt", "poor.txt", "--thresholds", "nowhere"], "nowhere not found; give the folder"),
         (["good.txt", "poor.txt", "--thresholds", "scores"], "no table of thresholds"),
         (["good.txt", "poor.txt", "--thresholds", "other"], "evaluation.levels.system_score=corpus"),
-        (["good.txt", "poor.txt", "--thresholds", "other", "-p", "1", "-w", "0.5"], "a metric alone and two systems"),
+        (
+            ["good.txt", "poor.txt", "--thresholds", "other", "-p", "1", "-w", "0.5"],
+            "an unboosted metric and two systems",
+        ),
     ],
 )
 def test_mistakes_are_a_sentence(files, capsys, monkeypatch, arguments, message):

@@ -149,8 +149,8 @@ def test_it_survives_pickling_and_nothing_about_it_is_part_of_a_result_s_identit
 
 BAD = {
     "chunk_texts=0": ({"chunk_texts": 0}, "executor.chunk_texts: expected a number at least 1, got 0"),
-    "an unknown device": ({"devices": ["gpu0"]}, "executor.devices: 'gpu0' is not a device, or named"),
-    "a device twice": ({"devices": ["cuda:1", "cuda:1"]}, "executor.devices: 'cuda:1' is not a device, or named twice"),
+    "an unknown device": ({"devices": ["gpu0"]}, "executor.devices: 'gpu0' is unknown or repeated"),
+    "a device twice": ({"devices": ["cuda:1", "cuda:1"]}, "executor.devices: 'cuda:1' is unknown or repeated"),
 }
 
 

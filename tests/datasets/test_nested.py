@@ -199,7 +199,7 @@ def test_predictions_are_read_back_as_they_were_written(tmp_path, capsys):
     ("arguments", "message"),
     [
         (["-r", "x"], "reads one file of items, and nothing else: -t FILE.jsonl, without --reference"),
-        (["--words", "--explainer", "lime"], "error spans, which --explainer spans marks"),
+        (["--words", "--explainer", "lime"], "error spans; add --explainer spans"),
     ],
 )
 def test_predictions_need_items_alone(arguments, message, tmp_path, capsys):

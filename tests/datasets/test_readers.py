@@ -190,7 +190,7 @@ def test_eval4nlp_with_and_without_tags(read):
 @pytest.mark.parametrize(
     ("pair", "tokens"),
     [("en-ru", "test2022.mt_tok"), ("zh-en", "test.2022.mt_tok")],
-    ids=["of the repository", "put there by hand"],
+    ids=["of the repository", "added by hand"],
 )
 def test_wmt22_words_has_tags(write, reader, tmp_path, pair, tokens):
     for path, text in FILES["wmt22_words"][1].items():

@@ -143,7 +143,7 @@ def test_what_was_made_before_an_error_is_kept_and_a_damaged_file_is_made_again(
     assert len(rest) == 2
     with replacing(damaged) as path:
         path.write_text("[[")
-    with pytest.warns(UserWarning, match="is damaged; what it held is made again"):
+    with pytest.warns(UserWarning, match="is damaged; its values are computed again"):
         assert [first for first, _ in values("abc")] == [97, 98, 99]
     assert len(asked) == 6
 

@@ -110,7 +110,7 @@ def test_a_program_that_ends_is_started_again_with_the_texts_that_are_left(left,
 
 
 BROKEN = {
-    "no such program": (None, "is not there, or cannot be run"),
+    "no such program": (None, "not found, or not executable"),
     "no line": ("import sys\nsys.exit('a library is missing')", "ended with status 1.*a library is missing.*before it"),
     "no JSON": ("print('hello')\ninput()", "first line is 'hello'. Expected a JSON object"),
     "no version": ('print(\'{"name": "x"}\')\ninput()', "Expected a JSON object"),
@@ -143,13 +143,13 @@ def test_a_program_that_waits_too_long_is_ended(written):
 
 def test_what_is_no_score_is_an_error(written):
     metric = written(OVERLAP.replace("    texts = json", "    print('loading')\n    texts = json"))
-    with pytest.raises(ComponentError, match="wrote 'loading' to standard output, and a score was due"):
+    with pytest.raises(ComponentError, match="wrote 'loading' to standard output in place of a score"):
         metric.score(ITEMS)
 
 
 def test_another_program_than_planned_is_refused(written):
     metric = written(OVERLAP, declared="overlap|version:2|model:words")
-    with pytest.raises(UnavailableError, match=r"version:1\|model:words now, and was overlap\|version:2"):
+    with pytest.raises(UnavailableError, match=r"version:1\|model:words now, but was overlap\|version:2"):
         metric.score(ITEMS)
 
 

@@ -198,7 +198,7 @@ def test_an_item_with_a_text_that_got_no_score_is_not_explained(judge):
     def answer(body, turn):
         return "no" if "Text: one  2" in body["messages"][0]["content"] else plain(body)
 
-    with ChatServer(answer).running() as server, pytest.warns(UserWarning, match="can be read"):
+    with ChatServer(answer).running() as server, pytest.warns(UserWarning, match="answers are unreadable"):
         explanations = explain_items(judge(server), Erasure(), ITEMS[:3], seed=0)
     assert [bool(np.isnan(explanation.attributions["hypothesis"]).all()) for explanation in explanations] == [
         False,
@@ -307,12 +307,16 @@ def test_an_answer_is_read_where_it_says_one_number_of_the_scale(judge, tmp_path
     (tmp_path / "percent.yaml").write_text(PERCENT)
     with ChatServer(lambda body, turn: (200, {}, completion(text))).running() as server:
         metric = judge(server, prompt=str(tmp_path / "percent.yaml"))
-        with contextlib.nullcontext() if math.isfinite(expected) else pytest.warns(UserWarning, match="can be read"):
+        with (
+            contextlib.nullcontext()
+            if math.isfinite(expected)
+            else pytest.warns(UserWarning, match="answers are unreadable")
+        ):
             assert metric.score(ITEMS[:1])[0] == pytest.approx(expected, nan_ok=True)
     assert len(server.seen) == (1 if math.isfinite(expected) else 2)  # with the reminder
 
 
-@pytest.mark.filterwarnings("ignore:.*can be read")
+@pytest.mark.filterwarnings("ignore:.*answers are unreadable")
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -359,7 +363,7 @@ def test_an_expression_or_a_field_finds_the_one_score_of_an_answer(score, text, 
     assert read == pytest.approx(expected, nan_ok=True)
 
 
-@pytest.mark.filterwarnings("ignore:.*can be read")
+@pytest.mark.filterwarnings("ignore:.*answers are unreadable")
 @pytest.mark.parametrize(
     ("tokens", "expected"),
     [
@@ -574,7 +578,7 @@ def test_languages_are_named_in_english():
     assert prompt.languages("zh-en") == {"source_language": "Chinese", "target_language": "English"}
     assert prompt.reads == ("source", "reference", "hypothesis")
     for pair, reason in {
-        "none": r"no language pair is given: give it \(score --language-pair de-en",
+        "none": r"the language pair is unknown: set it \(score --language-pair de-en",
         "deen": "'deen' is no pair of language codes such as de-en",
         "xx-en": "'xx' of 'xx-en' is not the code of one",
         "German-English": "'German' of 'German-English' is not the code",
@@ -592,7 +596,7 @@ def test_score_names_the_languages_of_its_texts(tmp_path, capsys):
         settings = (f"metric.base_url={server.url}", "metric.model=m", f"metric.answers={tmp_path / 'kept'}")
         command = ["--metric", "judge", "-q", *files, *(part for item in settings for part in ("--set", item))]
         assert score_command(command) == 2
-        assert "no language pair is given: give it (score --language-pair de-en" in capsys.readouterr().err
+        assert "the language pair is unknown: set it (score --language-pair de-en" in capsys.readouterr().err
         assert score_command([*command, "--language-pair", "deutsch"]) == 2
         assert "language_pair: 'deutsch' is no language pair; write the codes" in capsys.readouterr().err
         assert score_command([*command, "--language-pair", "de-xx"]) == 2

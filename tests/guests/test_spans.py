@@ -67,7 +67,7 @@ def test_an_answer_that_cannot_be_read_is_asked_for_again_then_nothing_is_explai
 
 
 def test_without_an_answer_that_can_be_read_all_words_are_undefined(explained):
-    with pytest.warns(UserWarning, match="1 of 1 answers hold nothing that can be read.*'I cannot'"):
+    with pytest.warns(UserWarning, match="1 of 1 answers are unreadable.*'I cannot'"):
         attributions, n_requests = explained("I cannot")
     assert n_requests == 2 and all(np.isnan(values).all() for values in attributions.values())
 

@@ -413,7 +413,7 @@ def test_the_page_says_what_is_shown(tmp_path):
     paragraphs = written(tmp_path, analyse_table(of_grid, frames={"settings": known})).told("p")
     for words in ("w = 1 is the metric alone", "p runs from −2 to 1.9", "is Spearman's ρ", "M is Lehmer"):
         assert words in paragraphs
-    assert "in-sample (chosen where it is judged): lime w 0.5, p 0.5." in paragraphs
+    assert "in-sample: lime w 0.5, p 0.5." in paragraphs
     assert not re.search("held.out", paragraphs.replace("Not held out", ""), re.IGNORECASE)
     paragraphs = written(tmp_path, analyse_table(of_grid)).told("p")
     assert (

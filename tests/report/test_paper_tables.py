@@ -197,7 +197,7 @@ def test_no_sign_of_a_format_is_left_alone():
 def test_a_row_of_other_length_or_a_column_given_twice_is_refused():
     with pytest.raises(ValueError, match="x: 1 cells for 2 columns"):
         Table("x", "t", ("a", "b"), (((Cell("one"),),),), ())
-    with pytest.raises(ValueError, match="x: a column name is given twice"):
+    with pytest.raises(ValueError, match="x: repeated column name"):
         Table("x", "t", ("a", "a"), (), ())
 
 

@@ -47,7 +47,7 @@ def test_sequential_gives_its_device_to_this_process_for_each_job():
     assert loading.assigned() is None
     with pytest.raises(ConfigError, match=r"executor=sequential uses one device"):
         Sequential(devices=TWO)
-    with pytest.raises(ConfigError, match="0 processes do nothing; write their number, or -1"):
+    with pytest.raises(ConfigError, match="executor.n_jobs must be at least 1, or -1"):
         Loky(n_jobs=0)
 
 

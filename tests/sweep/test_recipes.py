@@ -179,7 +179,7 @@ def test_a_metric_that_is_fitted_to_its_data_sets_has_no_recipe():
     result = replace(result, evaluated={"x": SimpleNamespace(chosen=(chosen,))})
     recipes, (refused,) = recipes_of([result], settings, date="2026-01-01")
     assert recipes == []
-    assert refused.startswith("no recipe for chrf x lime: the metric is another one for each of its data sets and")
+    assert refused.startswith("no recipe for chrf x lime: the metric differs between its data sets and")
 
 
 def test_a_metric_of_ones_own_is_written_with_its_class(monkeypatch):

@@ -103,7 +103,7 @@ def test_what_failed_fails_with_every_seed(noted, tmp_path):
     ("overrides", "message"),
     [
         pytest.param(["seeds=[0,-1]"], "seeds: a seed must be 0 or more, .* got -1", id="negative"),
-        pytest.param(["seeds=[1,2,1]"], "name each once", id="twice"),
+        pytest.param(["seeds=[1,2,1]"], "a seed is repeated", id="twice"),
         pytest.param([f"seeds={list(range(101))}".replace(" ", "")], "at most 100", id="too many"),
         pytest.param(["seeds=[0.5]"], "seeds", id="no whole number"),
         pytest.param(["seeds=[1]", "evaluation=[boosts]"], "add grid to evaluation", id="without a grid"),

@@ -263,7 +263,7 @@ def test_what_names_no_setting_is_refused_or_fails(sweep, capsys):
 def test_a_sweep_without_a_setting_says_why_before_it_runs_and_when_it_does(sweep, tmp_path, capsys):
     nothing = "dataset.sample.language_pairs=[de-en]", "leave_out=['*/*/*/*']"
     assert sweep(*nothing) == sweep(*nothing, "dry_run=true") == 1
-    planned, ran = capsys.readouterr().out.split("no setting to run; failed or left out: 1\n")[1:]
+    planned, ran = capsys.readouterr().out.split("nothing to run; failed or skipped: 1\n")[1:]
     assert planned == ran and "left out: not wanted in this sweep (leave_out)" in " ".join(ran.split())
     assert not (tmp_path / "out").exists()
 

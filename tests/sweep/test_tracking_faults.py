@@ -96,7 +96,7 @@ def test_a_server_that_cannot_be_asked_for_its_runs_leaves_a_sweep_up_to_date_wi
     with server(page("401 Unauthorized", "who are you")) as port:
         tracker = MlflowTracker(uri=f"http://me:secret@127.0.0.1:{port}")
         runs = {"store": tracker.store("s", tmp_path / "out"), "sweep": "a" * 64, "runs": ["b" * 32]}
-        with pytest.warns(UserWarning, match="MLflow cannot use .*401.* run the same command when it") as caught:
+        with pytest.warns(UserWarning, match="MLflow cannot use .*401.* run the same command when the store") as caught:
             assert tracker.has_runs("s", tmp_path / "out", runs)
     assert not [entry for entry in caught if "secret" in str(entry.message)]
 

@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class CommandMetric(OfReferences):
-    """A program that reads texts and writes scores, as `bmx_grid.guests.command.program` says.
+    """A program that reads texts and writes scores, by the protocol of `bmx_grid.guests.command.program`.
 
     command: the program and its arguments; a word `package:NAME/FILE` is a file of an installed package. Only the user
         may give it, on the command line or in Python: a file may not (`core.file_keys`).
-    name: of the metric in tables; None for the name that the program gives.
+    name: of the metric in tables; None for the name that the program reports.
     texts: the roles that it reads, of source, reference and hypothesis; references: the first, or all.
     higher_is_better: whether a higher score is a better one.
     batch_size: texts of a batch. timeout: the longest wait for a score in seconds, the first one after loading a model.
-    device: what the program finds in the environment variable BMX_DEVICE; auto for that of the worker, if it has one.
+    device: the value of BMX_DEVICE in the program's environment; auto for that of the worker, if it has one.
 
-    The identity of the metric is what the program says of itself: its name, its version and its model. Raises
-    ConfigError for a command without words and for roles without the hypothesis.
+    The identity of the metric is the program's declaration: its name, its version and its model. Raises ConfigError for
+    a command without words and for roles without the hypothesis.
     """
 
     cost: ClassVar[Cost] = "model"
@@ -66,11 +66,11 @@ class CommandMetric(OfReferences):
         return f"{self.declared or 'command'}|reads:{reads}|nrefs:{self.nrefs}"
 
     def check(self) -> None:
-        """Raise UnavailableError if the program cannot be started or does not say what it is."""
+        """Raise UnavailableError if the program cannot be started or writes no declaration."""
         declared(self._started, self.timeout)
 
     def fitted(self, segments: SegmentSet) -> Self:
-        """This metric with what its program says of itself as identity, if it can be asked (`check` says if not)."""
+        """This metric with its program's declaration as identity, if the program is available (see `check`)."""
         fitted = super().fitted(segments)
         try:
             said = declared(self._started, self.timeout)
@@ -100,7 +100,7 @@ class CommandMetric(OfReferences):
         return np.array(scores, dtype=np.float64)
 
     def _row(self, item: Item) -> str:
-        """What the program reads of an item: a line of JSON."""
+        """A line of JSON for the program, from an item."""
         row: dict[str, str | list[str]] = {}
         for role in self.reads:
             if role == "reference":

@@ -1,4 +1,4 @@
-"""A program that scores texts: started once in a process, asked over its standard streams, started again if it ends.
+"""Run a program that scores texts over its standard streams: one start per process, and a restart if it ends.
 
 The program writes one line when it starts, a JSON object with its `name`, `version` and `model`. Then it reads a JSON
 object per text, with the keys `source`, `hypothesis` and `references` that the metric reads, and writes a number per
@@ -27,15 +27,15 @@ from bmx_grid.core.stopping import without_interrupts
 from bmx_grid.models.loading import ASSIGNED
 
 IDLE_SECONDS = 60.0  # without a text to score until a program is stopped: it may hold a large model
-START_SECONDS = 60.0  # at least, until it says what it is
+START_SECONDS = 60.0  # at least, until the program writes its declaration
 STOP_SECONDS = 5.0  # from the end of its input until it is ended
 LONGEST_LINE = 200  # signs
-LAST_LINES = 5  # of what the program wrote to standard error, in a message
+LAST_LINES = 5  # of the program's standard error, in a message
 DECLARED = ("name", "version", "model")
 
 
 class Command(NamedTuple):
-    """What is started: the words of the command line, and the device that the program finds in BMX_DEVICE, if any."""
+    """A command line to start, and the device that the program finds in BMX_DEVICE, if any."""
 
     words: tuple[str, ...]
     device: str | None
@@ -50,10 +50,11 @@ class _Ended(Exception):
 
 @dataclass
 class Program:
-    """A running program, asked by one thread at a time.
+    """A running program, used by one thread at a time.
 
-    declared: what it says it is. asked: when it was asked last. is_late: it was ended because it wrote nothing for
-    `timeout` seconds. lines: of the output, which were not looked at yet.
+    declared: its declaration. asked: the time of the last request. is_late: whether it was ended after `timeout`
+    seconds
+    without output. lines: of the output, not read yet.
     """
 
     command: Command
@@ -68,10 +69,10 @@ class Program:
 
     @classmethod
     def started(cls, command: Command, timeout: float) -> Program:
-        """The program, once it has said what it is. Raises UnavailableError if it does not."""
+        """Start the program and read its declaration. Raises UnavailableError if it writes none."""
         if shutil.which(command.words[0]) is None:
             raise UnavailableError(
-                f"the command {shown(command.words[0])} is not there, or cannot be run; name the Python of the "
+                f"command {shown(command.words[0])} not found, or not executable; name the Python of the "
                 "metric's environment by its full path."
             )
         environment = {**os.environ, "PYTHONIOENCODING": "utf-8"}
@@ -105,7 +106,10 @@ class Program:
         return program
 
     def scores(self, rows: Sequence[str], batch_size: int) -> Iterator[float]:
-        """The scores of rows of JSON, as they come. Raises _Ended, and ComponentError for what is no number."""
+        """Yield the scores of rows of JSON as they arrive.
+
+        Raises _Ended, and ComponentError for a line that is no number.
+        """
         _in_thread(_write_rows, self.process.stdin, rows, batch_size)
         for _ in rows:
             line = self._line(self.timeout)
@@ -113,8 +117,8 @@ class Program:
                 yield float(line)
             except ValueError:
                 raise ComponentError(
-                    f"the command `{self.command}` wrote {shown(line)} to standard output, and a score was due. What "
-                    "is no score belongs to standard error."
+                    f"the command `{self.command}` wrote {shown(line)} to standard output in place of a score. "
+                    "Write other text to standard error."
                 ) from None
 
     def stop(self) -> None:
@@ -130,7 +134,7 @@ class Program:
         self.process.wait()
 
     def last_words(self) -> str:
-        """How it ended, and what it wrote to standard error last."""
+        """How the program ended, with the last lines of its standard error."""
         how = f"ended with status {self.process.wait()}"
         if self.is_late:
             how = f"wrote nothing for {self.timeout:g} s"
@@ -138,7 +142,7 @@ class Program:
         return f"{how}{f', its last lines: {said}' if said else ''}"
 
     def _line(self, timeout: float) -> str:
-        """The next line of its output. Raises _Ended if there is none in time."""
+        """The next line of its output. Raises _Ended if there is not one in time."""
         while not self.lines:
             try:
                 block = self.output.get(timeout=timeout)
@@ -152,12 +156,12 @@ class Program:
         return self.lines.popleft()
 
     def _declaration(self) -> dict[str, str]:
-        """What the first line of its output says. Raises UnavailableError."""
+        """Parse the first line of the output. Raises UnavailableError."""
         try:
             line = self._line(max(self.timeout, START_SECONDS))
         except _Ended:
             raise UnavailableError(
-                f"the command `{self.command}` {self.last_words()}, before it said what it is."
+                f"the command `{self.command}` {self.last_words()}, before it wrote its declaration."
             ) from None
         try:
             said = json.loads(line)
@@ -188,8 +192,8 @@ def declared(command: Command, timeout: float) -> Mapping[str, str]:
 def scored(command: Command, rows: Sequence[str], batch_size: int, timeout: float, expected: str) -> list[float]:
     """A score per row of JSON.
 
-    A program that ends is started again with the texts that it has not scored. Raises UnavailableError if it ends
-    twice before it has scored another text, and if it does not say that it is `expected` (see `described`).
+    A program that ends is started again with the texts that it has not scored. Raises UnavailableError if it ends twice
+    before it has scored another text, and if its declaration differs from `expected` (see `described`).
     """
     scores: list[float] = []
     n_before = -1
@@ -198,7 +202,7 @@ def scored(command: Command, rows: Sequence[str], batch_size: int, timeout: floa
             program = _program(command, timeout)
             if expected and described(program.declared) != expected:
                 raise UnavailableError(
-                    f"the command `{command}` is {described(program.declared)} now, and was {expected} when the sweep "
+                    f"the command `{command}` is {described(program.declared)} now, but was {expected} when the sweep "
                     "was planned: run the same command again."
                 )
             try:
@@ -208,12 +212,12 @@ def scored(command: Command, rows: Sequence[str], batch_size: int, timeout: floa
                 if len(scores) == n_before:
                     row = rows[len(scores)]
                     raise UnavailableError(
-                        f"the command `{command}` {program.last_words()}, twice at the same text: {shown(row)}. What "
-                        "is scored is kept. Run the command by itself and give it this line to see why."
+                        f"the command `{command}` {program.last_words()}, twice at the same text: {shown(row)}. Scored "
+                        "texts are kept. Run the command by itself and give it this line to see why."
                     ) from None
                 n_before = len(scores)
             except BaseException:
-                # What it still writes would be taken for the scores of other texts.
+                # Later output would be read as scores of other texts.
                 _forget(command)
                 raise
             _stop_later(command, program)
@@ -221,7 +225,7 @@ def scored(command: Command, rows: Sequence[str], batch_size: int, timeout: floa
 
 
 def described(declared: Mapping[str, str]) -> str:
-    """What a program says it is, in one text: the identity of the metric."""
+    """The declaration of a program in one text: the identity of the metric."""
     return "|".join([declared["name"], f"version:{declared['version']}", f"model:{declared['model']}"])
 
 

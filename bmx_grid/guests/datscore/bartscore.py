@@ -1,4 +1,4 @@
-"""BARTScore: how likely a model finds one text given another (Yuan et al., 2021), for any translation model."""
+"""BARTScore: the likelihood of one text conditional on another (Yuan et al., 2021), for any translation model."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Seq2SeqMetric(ModelMetric):
         takes them from the language pair that is evaluated.
     length: mean divides a score by its number of tokens, as BARTScore's code does; sum does not (eq. 1 of DATScore).
     language_code: the token of the target's language counts as a token of the target (scored) or not (excluded).
-    Other special tokens count: the end of the text, and what the model's labels begin with.
+    Other special tokens count: the end of the text, and the first tokens of the model's labels.
     """
 
     source_language: str | None = identity(None)
@@ -50,7 +50,7 @@ class Seq2SeqMetric(ModelMetric):
         check_translator(self.model, self.revision)
 
     def fitted(self, segments: SegmentSet) -> Self:
-        """This metric for the languages of a set, where none are given."""
+        """This metric with the languages of a set, if its own are None."""
         return cast(Self, super().fitted(segments)).of_languages(segments.language_pair)
 
     def of_languages(self, language_pair: str) -> Self:
@@ -79,7 +79,7 @@ class Seq2SeqMetric(ModelMetric):
         *,
         with_entropies: bool = True,
     ) -> Floats:
-        """float64[n, 4] sums (`token_sums`) of n targets given n sources, in these languages.
+        """float64[n, 4] sums (`token_sums`) of n targets conditional on n sources, in these languages.
 
         Raises ConfigError for languages that the model does not know.
         """
@@ -115,7 +115,7 @@ def score_of(sums: Floats, *, entropy: bool, length: Length) -> Floats:
 class BartScore(Seq2SeqMetric):
     """The mean (or sum) of the log-probabilities of the target's tokens, natural logarithms: at most 0.
 
-    direction: which text is the target of which; f is the mean of both directions between reference and hypothesis
+    direction: the source and the target; f is the mean of both directions between reference and hypothesis
         (the authors call reference->hypothesis precision and hypothesis->reference recall).
     The empty target consists of its special tokens.
     """
@@ -149,7 +149,7 @@ class BartScore(Seq2SeqMetric):
         return scores
 
     def _directions(self) -> list[tuple[Role, Role]]:
-        """The role of what is given, and of the target."""
+        """The roles of source and target, by direction."""
         if self.direction == "f":
             return [("reference", "hypothesis"), ("hypothesis", "reference")]
         source, target = self.direction.split("->")

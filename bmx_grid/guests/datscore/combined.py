@@ -88,7 +88,7 @@ class Mixed(Metric):
         return dataclasses.replace(fitted, set=name, fitted_on=items)
 
     def part_weights(self) -> Floats:
-        """float64[k]. Raises ConfigError where it has to be fitted and is not, or where weights are undefined."""
+        """float64[k]. Raises ConfigError if it has to be fitted and is not, or where weights are undefined."""
         names = self.part_names
         if self.weights == "equal":
             return np.full(len(names), 1 / len(names))
@@ -106,7 +106,7 @@ class Mixed(Metric):
         return self.part_scores(self.fitted_on)
 
     def check_fitted(self) -> None:
-        """Raise ConfigError where it was fitted to no set."""
+        """Raise ConfigError if it was fitted to no set."""
         if not self.fitted_on:
             raise ConfigError(
                 f"{type(self).__name__.lower()} is fitted to a whole test set, and has seen none: use it in a sweep, "
@@ -125,15 +125,15 @@ class Mixed(Metric):
 class Combined(Mixed):
     """sum of weight x score over metrics, each turned so that higher is better.
 
-    metrics: names of options; {NAME: {key: value}} for an option with other settings, or with `_target_` among them
+    metrics: names of options; {NAME: {key: value}} for an option with other settings, or with `_target_`
         for a metric of any class. One that is a file of scores makes the combination one: it has no explainer. An
-        option that stands for several metrics stands for all of them.
+        option with several metrics contributes all.
     scale: z puts each metric's scores on mean 0 and standard deviation 1 over the set it is fitted to; raw leaves them.
-        A metric that is constant there has z scores of 0.
+        A metric that is constant on this set has z scores of 0.
     seed: of metrics that are named by their option and draw something.
 
-    The scores of metrics on the set are kept in `cache_dir`, so that weights cost nothing. A system's score is the
-    mean of its segments.
+    The scores of metrics on the set are kept in `cache_dir`, so that weights cost nothing. A system's score is the mean
+    of its segments.
     """
 
     metrics: tuple[Any, ...] = identity()
@@ -149,7 +149,7 @@ class Combined(Mixed):
         object.__setattr__(self, "metrics", members)
         for name, count in Counter(self.part_names).items():
             if count > 1:
-                raise ConfigError(f"{KEY}.metrics: there are two metrics '{name}'; give one of them another `name`.")
+                raise ConfigError(f"{KEY}.metrics: two metrics have the name '{name}'; give one another `name`.")
         self.check_weights(KEY)
 
     @property
@@ -223,7 +223,7 @@ class Combined(Mixed):
         return dataclasses.replace(self, metrics=members)
 
     def given(self, segments: SegmentSet) -> AttributionSet | None:
-        """Where a metric is a file of scores: those of the combination, NaN where a metric that counts has none."""
+        """Scores of a combination with imported metrics; NaN if a metric that counts has none."""
         if not self.given_scores:
             return None
         return AttributionSet(weighted(self.fitted_scores(), self.part_weights()), {})
@@ -251,7 +251,7 @@ class Combined(Mixed):
         used = whole[np.isfinite(whole).all(axis=1)]
         if not len(used):
             raise ConfigError(f"{KEY}: no segment has a score of every metric; leave out metrics, or write scale=raw.")
-        # The range tells whether a column varies: rounding can leave a constant one a standard deviation above 0.
+        # The range shows whether a column varies: rounding can leave a constant one a standard deviation above 0.
         varies = np.ptp(used, axis=0) > 0
         sds = np.where(varies, standard_deviation(used), 1.0)
         z_scores = (raw - used.mean(axis=0)) / sds
@@ -276,7 +276,7 @@ class Combined(Mixed):
             scores: list[float] = metric.score(contents).tolist()
             return scores
 
-        # Without the texts that the metric does not read, segments that differ in them alone are scored once.
+        # Without the texts that the metric ignores, segments that differ only in these are scored once.
         read = [_read_by(metric, item) for item in items]
         whole = {_read_by(metric, item) for item in self.fitted_on}
         store = kept(self.cache_dir, "parts", canonical_json({"metric": metric.fingerprint()}))
@@ -292,7 +292,7 @@ def _read_by(metric: Metric, item: Item) -> Item:
 
 
 def _member(entry: Any, row: int, seed: int) -> tuple[str, Metric]:
-    """The name and the metric that an entry of `metrics` stands for."""
+    """The name and the metric that an entry of `metrics` represents."""
     where = f"{KEY}.metrics[{row}]"
     if isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[1], Metric):
         return entry
@@ -313,14 +313,14 @@ LEAST_SUM = 1e-9  # of the sum of absolute weights: a sum below is rounding
 
 
 def one_vs_rest(columns: Floats, names: Sequence[str]) -> tuple[Floats, list[str]]:
-    """float64[k] weights by agreement of float64[n, k] scores, and a sentence for each thing that was caught.
+    """float64[k] weights by agreement of float64[n, k] scores, and a sentence for each correction.
 
     Each column counts by its correlation with all the others: w_i = sum over j != i of Pearson's r of columns i and j
-    (DATScore, eq. 3). The paper does not say how the weights are scaled; here they are divided by their sum. Where
-    that is not above 0 (dividing by it would reverse the ranking) they are divided by the sum of their absolute values
-    instead. Correlations below 0 stay as they are. Rows with a NaN are left out. A constant column has weight 0 and
-    takes no part in the others' sums. One column has weight 1.
-    Raises ConfigError with fewer than 3 rows, or where no weight differs from 0.
+    (DATScore, eq. 3). The paper does not define the scale of the weights; this function divides by their sum. If that
+    is not above 0 (dividing by it would reverse the ranking) they are divided by the sum of their absolute values
+    instead. Correlations below 0 stay as they are. Rows with a NaN are left out. A constant column has weight 0 and is
+    left out of the others' sums. One column has weight 1.
+    Raises ConfigError with fewer than 3 rows, or if no weight differs from 0.
     """
     used = columns[np.isfinite(columns).all(axis=1)]
     n_segments = len(used)
@@ -369,7 +369,7 @@ def one_vs_rest(columns: Floats, names: Sequence[str]) -> tuple[Floats, list[str
 
 
 def weighted(columns: Floats, weights: Floats) -> Floats:
-    """float64[n] sums of weight x score of float64[n, k] columns; one of weight 0 has no say, even where it is NaN."""
+    """float64[n] sums of weight x score of float64[n, k] columns; columns of weight 0 are ignored, even NaN."""
     used = weights != 0
     nothing = np.zeros(len(columns))
     return weighted_sum(nothing, 0.0, columns[:, used], weights[used].tolist())

@@ -32,18 +32,18 @@ LanguageNames = tuple[str | None, str | None]  # of the languages of a source an
 
 @dataclass(frozen=True, kw_only=True)
 class DatScore(Mixed, Seq2SeqMetric):
-    """sum over directions of w * Score(X->Y), where Score is the entropy-weighted log-probability of Y given X.
+    """sum over directions of w * Score(X->Y), the entropy-weighted log-probability of Y conditional on X.
 
-    ground_truth: what it reads beside the hypothesis: both, source (reference-free), or reference.
+    ground_truth: the texts besides the hypothesis: both, source (reference-free), or reference.
     augment: languages that the ground truths are translated into by the model, e.g. [fr]: texts "source.fr" and
         "reference.fr".
-    directions: those that are summed; None for every pair of texts of which one is the hypothesis, both ways.
-        "hypothesis.fr" may be named as well: then each hypothesis, and each perturbation of it, is translated.
+    directions: to be summed; None for every pair of the hypothesis and another text, both ways.
+        "hypothesis.fr" may be named, too: then each hypothesis, and each perturbation of it, is translated.
     term_weights: of the tokens, entropy (eq. 4) or uniform (BARTScore's). weights: of the directions (eq. 3).
 
-    Translations and scores of the set that it is fitted to are made once and kept in `cache_dir`, whatever is made of
-    them: with other weights nothing is scored again. The slides do not say which directions the authors take, how
-    weights are scaled, or whether scores are divided by the length: see `directions`, `weights`, `length`.
+    Translations and scores of the set that it is fitted to are kept in `cache_dir`: other weights need no new scores.
+    The slides leave open the authors' directions, the scale of weights, and whether scores are divided by the length:
+    see `directions`, `weights`, `length`.
     """
 
     GONE: ClassVar[Mapping[str, Any]] = {"seed": None, "temperature": 1.0}
@@ -59,7 +59,7 @@ class DatScore(Mixed, Seq2SeqMetric):
             raise ConfigError(f"datscore.augment={list(self.augment)}: a language is named twice.")
         names = self.part_names
         if len(set(names)) < len(names) or not names:
-            raise ConfigError("datscore.directions: name at least one direction, and none of them twice.")
+            raise ConfigError("datscore.directions: name at least one direction, without repeats.")
         known = [*self.reads, *self._augmented(self.reads)]
         for name in names:
             source, arrow, target = name.partition("->")
@@ -93,7 +93,7 @@ class DatScore(Mixed, Seq2SeqMetric):
         return [f"{role}.{language}" for role, language in product(roles, self.augment)]
 
     def fitted(self, segments: SegmentSet) -> Self:
-        """For a set: its languages, and the items that translations, scores and weights are kept of."""
+        """Fit to a set: its languages, and the items whose translations, scores and weights are cached."""
         fitted = super().fitted(segments)
         for text in fitted._texts():
             role, is_translated, _ = text.partition(".")
@@ -116,7 +116,7 @@ class DatScore(Mixed, Seq2SeqMetric):
         return score_of(sums, entropy=self.term_weights == "entropy", length=self.length)
 
     def direction_sums(self, items: Sequence[Item]) -> Floats:
-        """float64[n, k, 4] sums of each direction (`token_sums`), of which scores of any kind are made."""
+        """float64[n, k, 4] sums of each direction (`token_sums`), from which all kinds of scores follow."""
         names = self._texts()
         texts = {name: self._versions(name, items) for name in names}
         texts_of_set = {name: self._versions(name, self.fitted_on) for name in names}
@@ -130,7 +130,7 @@ class DatScore(Mixed, Seq2SeqMetric):
             store = self._store("directions", languages)
             sums.append(store.values(pairs, pairs_of_set, score))
         by_direction = np.array(sums, dtype=np.float64)
-        # The shape is given for the sake of no items.
+        # The explicit shape also fits an empty list of items.
         return by_direction.reshape(len(sums), len(items), 4).swapaxes(0, 1)
 
     def _texts(self) -> list[str]:
@@ -139,7 +139,7 @@ class DatScore(Mixed, Seq2SeqMetric):
         return list(dict.fromkeys(names))
 
     def _versions(self, name: str, items: Sequence[Item]) -> list[str]:
-        """The text of this name of each item, translated where the name has a language."""
+        """The text of this name of each item, translated if the name has a language."""
         role = cast(Role, name.partition(".")[0])
         texts = [item.text(role) for item in items]
         if "." not in name:
@@ -159,7 +159,7 @@ class DatScore(Mixed, Seq2SeqMetric):
         return self.sums(sources, targets, *languages).tolist()
 
     def _store(self, kind: str, languages: LanguageNames) -> Kept:
-        """What the model made in these languages, by every setting that changes it."""
+        """The store of a model's results in these languages, by every setting that changes them."""
         settings = ["model", "revision", "content", "dtype", "max_length"]
         if kind == "directions":
             settings.append("language_code")

@@ -18,11 +18,11 @@ VALUES_OF_A_PART = 256  # of a store
 
 
 class Kept:
-    """What a model made once, by the content it was made of: in this process and in a folder that all processes share.
+    """Cache a model's values by their input, in this process and in a folder that all processes share.
 
-    Values are written in parts, a file each that is named by its contents and never changed, so that a killed run goes
-    on. What is missing is made under a lock, so that workers that need the same do not make it twice; the lock of an
-    object store holds on one machine only.
+    Values are written in parts, a file each that is named by its contents and never changed, so that a killed run
+    continues. Missing values are computed under a lock, so that workers do not compute one twice; the lock of an object
+    store holds on one machine only.
     """
 
     def __init__(self, folder: Place | None) -> None:
@@ -30,10 +30,10 @@ class Kept:
         self._values: dict[Hashable, Any] = {}
 
     def values(self, contents: Sequence[Any], lasting: Collection[Any], make: Make) -> list[Any]:
-        """The value of each content, known or made; only what is made of contents in `lasting` is kept.
+        """The value of each content, from the cache or computed; only values of contents in `lasting` are stored.
 
         Perturbed texts come by the million, and are not kept.
-        Raises StoreError where values cannot be kept.
+        Raises StoreError if values cannot be stored.
         """
         new = [content for content in dict.fromkeys(contents) if content not in self._values]
         new_lasting = [content for content in new if content in lasting]
@@ -67,7 +67,7 @@ class Kept:
 
 
 def _read(file: Place) -> Any:
-    """The values in a file; None where there is none, or a damaged one, of which it warns."""
+    """The values in a file; None if it is missing or damaged; warns of a damaged file."""
     try:
         with opened(file) as source:
             content = source.read().decode(errors="replace")
@@ -76,7 +76,7 @@ def _read(file: Place) -> Any:
     checksum, _, text = content.partition("\n")
     if checksum == _checksum(text):
         return json.loads(text)
-    warnings.warn(f"{file} is damaged; what it held is made again.", stacklevel=2)
+    warnings.warn(f"{file} is damaged; its values are computed again.", stacklevel=2)
     return None
 
 

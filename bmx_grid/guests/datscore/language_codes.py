@@ -1,6 +1,6 @@
 """Language codes of translation models: each family names languages, and marks them in its texts, in its own way.
 
-| family | model_type | code of German | where it stands |
+| family | model_type | code of German | position |
 |---|---|---|---|
 | M2M-100 | m2m_100 | de | before the source and before the target |
 | NLLB | m2m_100 | deu_Latn | before (with `legacy_behaviour` behind) the source and the target |
@@ -44,7 +44,7 @@ class Languages:
     """A language pair as a model knows it.
 
     source, target: the model's codes; None for a model without any.
-    code: the token of the target's code, which the model is given rather than asked for; None without one.
+    code: the token of the target's code, an input of the model, not a prediction; None without one.
     """
 
     source: str | None = None
@@ -63,7 +63,7 @@ def check_translator(model: str, revision: str | None = None) -> None:
     kind = settings.get("model_type")
     has_encoder = settings.get("is_encoder_decoder")
     if kind not in FAMILIES or not has_encoder:
-        why = "whose language codes are not known here" if has_encoder else "without an encoder for the source"
+        why = "with unknown language codes" if has_encoder else "without an encoder for the source"
         raise UnavailableError(f"model '{model}' is a {kind}, {why}; name M2M-100, NLLB, mBART or BART.")
 
 
@@ -76,10 +76,10 @@ def load_translator(model: str, revision: str | None, dtype: Dtype, device: Devi
 
 
 def languages_of(loaded: LoadedModel, source: str | None, target: str | None) -> Languages:
-    """The pair in the model's codes. source, target: codes of the data set or of the model, None where unknown.
+    """The pair in the model's codes. source, target: codes of the data set or of the model, None if unknown.
 
-    Raises ConfigError for a language that is not given where the model needs it, for one that the model does not
-    know, and for two languages of a model that knows one.
+    Raises ConfigError for a missing language that the model needs, for one that it does not know, and for two languages
+    of a model for one.
     """
     if loaded.network.config.model_type == "bart":
         if source != target:
@@ -112,10 +112,10 @@ def known_languages(tokenizer: Any) -> dict[str, int]:
 
 
 def _code(loaded: LoadedModel, known: dict[str, int], language: str | None, role: str) -> str:
-    """The model's code of a language. Raises ConfigError where the language is not given, or not known."""
+    """The model's code of a language. Raises ConfigError if the language is missing or not known."""
     if language is None:
         raise ConfigError(
-            f"model '{loaded.name}' needs to know the language of the {role}: in a sweep it is taken from the "
+            f"model '{loaded.name}' needs the language of the {role}: in a sweep it is taken from the "
             f"language pair; elsewhere give the pair (score --language-pair de-en, load(…, language_pair='de-en'))."
         )
     for code in (language, NLLB.get(language)):

@@ -1,7 +1,7 @@
-"""How likely a translation model finds a given target (teacher-forced log-probabilities), and its own translations.
+"""Teacher-forced log-probabilities of targets under a translation model, and the model's own translations.
 
 Sources are encoded first, then targets decoded, each in batches of like lengths; the states at the targets' tokens wait
-until there are enough of them for the output layer (`likelihoods`).
+until they fill a batch of the output layer (`likelihoods`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def likelihoods(network: Any, states: Any, rows: Ints, wanted: Ints, *, entropie
     """Log-probabilities of tokens, and the entropies of the distributions they are drawn from.
 
     states: tensor [R, D], the decoder's last. rows: int64[T], which state each token follows. wanted: int64[T] tokens.
-    Returns float64[T] natural logarithms, and float64[R] entropies in nats, NaN unless asked for. Exponentials are of
+    Returns float64[T] natural logarithms, and float64[R] entropies in nats, NaN unless requested. Exponentials are of
     float32 logits less their running maximum (Milakov & Gimelshein, 2018); their sums are in float32 within a block of
     the vocabulary and in float64 across blocks.
     """
@@ -61,7 +61,7 @@ def likelihoods(network: Any, states: Any, rows: Ints, wanted: Ints, *, entropie
         places = ordered_places[in_block]
         columns = ordered_tokens[in_block] - start
         wanted_logits[places] = logits[ordered_rows[in_block], columns]
-        # Where a block has a higher maximum, what was summed below the old one is scaled down to it.
+        # If a block has a higher maximum, the earlier sum is scaled down to it.
         higher = torch.maximum(top, logits.amax(dim=1, keepdim=True))
         lowered = (top - higher)[:, 0].to(precise)
         scale = lowered.exp()
@@ -71,7 +71,7 @@ def likelihoods(network: Any, states: Any, rows: Ints, wanted: Ints, *, entropie
         logits -= top
         shares = logits.exp()
         if entropies:
-            # A token that never comes has the logit -inf, and 0 * -inf is NaN where it has to be 0.
+            # A token of probability 0 has the logit -inf, and 0 * -inf is NaN, not 0.
             mixed += (shares * logits.clamp_(min=_LOWEST)).sum(dim=1)
         total += shares.sum(dim=1)
     log_normalizer = top[:, 0].to(precise) + total.log()
@@ -94,18 +94,17 @@ def forced(
     max_length: int | None = None,
     with_entropies: bool = True,
 ) -> tuple[Ragged, Ragged, Flags]:
-    """How likely n targets are given n sources, each token after the true ones before it; the same in any batch.
+    """Log-probabilities of n targets conditional on n sources, teacher-forced; equal at every batch size.
 
     Returns natural logarithms of probabilities, entropies of the model's distribution at each token in nats (eq. 4 of
-    DATScore), and whether a token, flat as their values, is the code of the target's language, which is given to the
-    model. Rows are tokens as the model's labels have them, special ones included.
+    DATScore), and whether a token, flat as their values, is the code of the target's language, an input of the model.
+    Rows are tokens as the model's labels have them, special ones included.
 
-    max_length: the most tokens per text, special tokens included; None for the model's own limit. Truncated texts
-    are counted (`encoding.truncated`). with_entropies: else they are NaN, and not computed.
+    max_length: the most tokens per text, special tokens included; None for the model's own limit. Truncated texts are
+    counted (`encoding.truncated`). with_entropies: else they are NaN, and not computed.
 
-    The tokenizer is set to the languages. Each source is encoded once. Targets of a source that begin alike ask the
-    same question at their common tokens, which goes through the output layer once; a target that is another's beginning
-    goes through nothing.
+    The tokenizer is set to the languages. Each source is encoded once. Targets of a source with common first tokens
+    share predictions, which are computed once; a target that is another's beginning needs no computation of its own.
     """
     source_numbers: dict[str, int] = {}
     source_of = []
@@ -114,7 +113,7 @@ def forced(
     use(loaded.tokenizer, languages)
     source_ids = tokenize(loaded, list(source_numbers), max_length)
     labels = tokenize(loaded, targets, max_length, target=True)
-    # `concatenate` needs an array, also where there is no target.
+    # `concatenate` needs an array, even without targets.
     nothing = np.empty(0, dtype=np.int32)
     flat_labels = np.concatenate([*labels, nothing]).astype(np.int64)
     inputs = _decoder_inputs(loaded.network, labels)
@@ -148,7 +147,7 @@ def token_sums(likely: Ragged, entropies: Ragged, counted: Flags) -> Floats:
 
 
 def _decoder_inputs(network: Any, labels: TokenIds) -> list[list[int]]:
-    """What the decoder reads for each target: a first token, then the target's tokens but for the last.
+    """The decoder's input for each target: a first token, then the target's tokens except the last.
 
     As `shift_tokens_right` of the families: mBART begins with the last token, others with the one of their config.
     """
@@ -161,12 +160,13 @@ def _decoder_inputs(network: Any, labels: TokenIds) -> list[list[int]]:
 
 
 class _Questions:
-    """What the decoder is asked: the token that follows a source and the first tokens of a target; Q distinct ones.
+    """Predictions that targets share: the token after a source and the first tokens of a target; Q distinct ones.
 
-    source_of: the number of each target's source; inputs: what the decoder reads for it. wanted: int64[T] target
-    tokens, flat.
-    rows: int64[n'], the targets that together ask all questions. of_token: int64[T], the question of each target token,
-    flat. likely: float64[T], entropies: float64[Q]: the answers.
+    source_of: the number of each target's source; inputs: the decoder's input for it. wanted: int64[T] target tokens,
+    flat.
+    rows: int64[n'], the targets that cover all predictions. of_token: int64[T], the prediction of each target token,
+    flat.
+    likely: float64[T], entropies: float64[Q]: the results.
     """
 
     def __init__(
@@ -177,7 +177,7 @@ class _Questions:
         self._network = network
         self._wanted = wanted
         self._with_entropies = with_entropies
-        # By what stands before, and the next token. Before the first token stands a source, as a negative number.
+        # Keyed by prefix and next token. The prefix of the first token is a source, as a negative number.
         numbers: dict[tuple[int, int], int] = {}
         of_token = []
         for source, tokens in zip(source_of, inputs, strict=True):
@@ -188,7 +188,7 @@ class _Questions:
         self.of_token = np.array(of_token, dtype=np.int64)
         ends = np.cumsum([len(tokens) for tokens in inputs])
         self._of_target = np.split(self.of_token, ends)[:-1]
-        # A target that ends where another one goes on asks nothing that the other does not ask.
+        # All predictions of a target that is another's beginning are covered by the longer one.
         is_last = np.ones(len(numbers), dtype=np.bool_)
         is_last[[before for before, _ in numbers if before >= 0]] = False
         last_questions = np.array([questions[-1] for questions in self._of_target], dtype=np.int64)
@@ -200,11 +200,11 @@ class _Questions:
         self._waiting: list[tuple[Ints, Any]] = []  # questions, and the decoder's states at them
 
     def take(self, rows: Ints, states: Any) -> None:
-        """The decoder's states at the tokens of these targets, flat. Answers when there are enough of them."""
+        """Store the decoder's states at the tokens of the targets `rows`, flat. Predicts when they fill a batch."""
         import torch
 
         questions = np.concatenate([self._of_target[row] for row in rows])
-        # The states of a question that several targets ask are the same: the first one is taken.
+        # Targets share the state of a shared prediction: the first one is stored.
         asked, first = np.unique(questions, return_index=True)
         is_new = ~self._seen[asked]
         places = torch.from_numpy(first[is_new]).to(states.device)
@@ -223,7 +223,7 @@ class _Questions:
         questions, states = zip(*self._waiting, strict=True)
         self._waiting = []
         asked = np.concatenate(questions)
-        # Where the state of a question is, and so of each token that asks it, of any target.
+        # The place of a prediction's state, which all tokens of the prediction share.
         state_of_question = np.full(len(self._seen), -1)
         state_of_question[asked] = np.arange(len(asked))
         state_of_token = state_of_question[self.of_token]
@@ -286,8 +286,8 @@ def translate(
 ) -> list[str]:
     """The translation of each text: the likeliest token at each step. The tokenizer is set to the languages.
 
-    It ends at twice its source's tokens and ten more, where the model has not ended it before. max_length: the most
-    tokens per text; None for the model's own limit.
+    It ends at twice its source's tokens and ten more, if the model has not ended it before. max_length: the most tokens
+    per text; None for the model's own limit.
 
     A text without anything but blanks is its own translation: models make up one. A batch that does not fit into memory
     is halved; raises torch.OutOfMemoryError when not even one text fits.
@@ -308,14 +308,14 @@ def translate(
 
 
 def _generate(loaded: LoadedModel, ids: Sequence[Any], languages: Languages) -> list[str]:
-    """The translation of each text of a batch, given as the ids of its tokens."""
+    """Translate a batch of texts, each one the ids of its tokens."""
     import torch
     from transformers import LogitsProcessorList
 
     tokenizer = loaded.tokenizer
     tokens, mask = tensors(loaded, ids)
     start = {"forced_bos_token_id": languages.code}
-    # mBART's code stands behind a text, also behind none, and the decoder starts with it.
+    # mBART puts its code behind a text, also behind an empty one, and the decoder starts with it.
     (empty_target,) = tokenize(loaded, [""], None, target=True)
     if empty_target[-1] == languages.code:
         start = {"decoder_start_token_id": languages.code, "forced_bos_token_id": None}

@@ -1,1 +1,1 @@
-"""Difficulty-aware BERTScore and its evaluations: what is difficult, and who is best (Zhan et al. 2021)."""
+"""Difficulty-aware BERTScore and its evaluations: difficult tokens and the best systems (Zhan et al. 2021)."""

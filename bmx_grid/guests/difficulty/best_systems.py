@@ -1,4 +1,4 @@
-"""How metrics correlate with human judgements on the best systems, and what is difficult there (Zhan et al. 2021)."""
+"""Correlations of metrics with human scores on the best systems, and the difficult tokens (Zhan et al. 2021)."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ OF_WORDS = ("Difficulty: 1 less the mean, over the systems, of the token's best 
 
 
 def compute(given: Given) -> dict[str, pd.DataFrame]:
-    """What the evaluations `top_systems` and `difficulty` found, by the names of their tables; nothing without them.
+    """Read the tables of the evaluations `top_systems` and `difficulty`, by name; empty without them.
 
-    Each metric once, from its first explainer: rows are of the metric alone. Of a metric that is fitted on the systems
+    Each metric once, from its first explainer: rows are of the baseline. Of a metric that is fitted on the systems
     compared, these rows only.
     """
     result = {}
@@ -63,7 +63,7 @@ def _rows_of_metrics(rows: pd.DataFrame, row_type: type) -> pd.DataFrame:
 
 
 def tables(result: Mapping[str, pd.DataFrame]) -> Iterator[Table]:
-    """Correlations of all and of the best systems, their ranks, differences of metrics, and what is difficult."""
+    """Correlations on all and on the best systems, their ranks, differences of metrics, and difficult tokens."""
     parts: tuple[tuple[str, int, Any], ...] = (
         ("top_systems", 2, _correlations),
         ("top_differences", 2, _differences),

@@ -27,12 +27,12 @@ Difficulties = tuple[list[str], Floats]  # of a reference: its tokens, and float
 class DifficultyEvaluation(Evaluation):
     """The distribution of difficulties, and the tokens of some references with theirs, of a metric that was fitted.
 
-    This evaluation, alone among all, asks the metric, for the weights of a part of the references: where its model is
-    unavailable (a cached sweep elsewhere) there are no rows, and a warning. Weights are not stored, since they are a
-    number for each token of each reference under each of a dozen fits, and these tables need a hundred references.
-    references: how many, spread evenly over the set. sentences: of how many of them all tokens are listed: those in
-    which difficulty is largest. top: a second fit, as "top:30%", where the metric has it (`best`); null for none.
-    Raises ConfigError for numbers below 1, and another `top`.
+    Only this evaluation calls the metric, for the weights of a part of the references: without its model (a cached
+    sweep on another machine) it warns and has no rows. Weights are not stored, since they are a number for each token
+    of each reference under each of a dozen fits, and these tables need a hundred references. references: how many,
+    spread evenly over the set. sentences: number of references whose tokens are all listed: those with the largest
+    difficulty. top: a second fit, as "top:30%", if the metric has it (`best`); null for none. Raises ConfigError for
+    numbers below 1, and another `top`.
     """
 
     QUESTIONS: ClassVar[tuple[str, ...]] = ("bmx_grid.guests.difficulty.best_systems",)
@@ -84,7 +84,7 @@ class DifficultyEvaluation(Evaluation):
         return [{"difficulty": bins, "difficult_words": words}]
 
     def _some(self, references: Sequence[str]) -> list[str]:
-        """As many distinct references as are asked for, spread evenly."""
+        """The requested number of distinct references, spread evenly."""
         distinct = list(dict.fromkeys(references))
         count = min(self.references, len(distinct))
         spread = np.linspace(0, len(distinct) - 1, count)
@@ -100,7 +100,7 @@ class DifficultyEvaluation(Evaluation):
         return sorted(hardest_first[: self.sentences])
 
     def _fits(self, metric: DifficultyBertScore) -> dict[int, int]:
-        """Which row of the difficulties is of how many systems, by their number: all of them, and the best of `top`."""
+        """The row of the difficulties for each number of systems: all systems, and the best of `top`."""
         assert metric.outputs is not None
         count = len(metric.outputs.systems)
         fits = {count: 0}

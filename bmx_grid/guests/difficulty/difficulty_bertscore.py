@@ -60,7 +60,7 @@ def matches_of(metric: DifficultyBertScore, pairs: Sequence[Pair]) -> dict[Pair,
                 counted_places = is_counted[side][row]
                 best_cosines.append(cosines[side][row, counted_places].astype(np.float64))
                 tokens.append(ids[side][row, counted_places])
-            # `best_matches` gives -2, or a match with a special token, where the other text has no token.
+            # `best_matches` gives -2, or a match with a special token, if the other text has no token.
             if not all(map(len, tokens)):
                 best_cosines = [np.zeros(len(side_tokens)) for side_tokens in tokens]
             pair = pairs[number]
@@ -77,12 +77,12 @@ class DifficultyBertScore(BertScore):
 
     The difficulty of a reference token is 1 less the mean, over the systems, of its best cosine with a token of the
     system's output. Recall is the mean over reference tokens of difficulty times best cosine; precision the mean over
-    hypothesis tokens, which have the weight of the same token in the reference, or 1 where it is not there. Both are
-    divided by the number of tokens, not by the sum of weights. The score is their F, 0 where either is not above 0.
+    hypothesis tokens, which have the weight of the same token in the reference, or 1 if it is missing. Both are divided
+    by the number of tokens, not by the sum of weights. The score is their F, 0 where either is not above 0.
 
     specials: whether the begin and the end of a text may be the best match of a token of the other text ("matchable",
         as in the authors' code) or not ("excluded"). They are not scored themselves, and have no weight.
-    repeated: the weight of a token that stands several times in a reference, as a hypothesis looks it up: averaged
+    repeated: the weight of a token that occurs several times in a reference, as a hypothesis looks it up: averaged
         pair by pair from the first on ("running", as in the authors' code; from three on it depends on their order),
         or the mean. Recall has the weight of each place.
     baseline: cosines c count as (c - baseline) / (1 - baseline), the authors' rescaling; 0 for cosines as they are.
@@ -93,8 +93,8 @@ class DifficultyBertScore(BertScore):
     more difficult. A reference that differs from those fitted on (explainers perturb it) belongs to the segment with
     the same hypothesis, or with most words in common (`_Prepared`); its tokens keep the weights of those
     they are aligned with, other tokens have the weight of the same token in that reference, or 1.
-    Where a reference has no weight above rounding (1e-6; all systems said the same as the reference), recall and score
-    are 0, and counted in the fourth statistic. Not fitted, all weights are 1, with a warning.
+    If a reference has no weight above rounding (1e-6; all systems equal the reference), recall and score are 0, and
+    counted in the fourth statistic. Not fitted, all weights are 1, with a warning.
     """
 
     GONE: ClassVar[Mapping[str, Any]] = {"systems": "all"}
@@ -120,13 +120,13 @@ class DifficultyBertScore(BertScore):
             names = self.outputs.systems
             segments = counted(len(self.outputs.references), "segment")
             fitted_on = f"{len(names)} systems ({'+'.join(names)}) on {segments}, {self.outputs.digest}"
-        # Of the metric as it was not fitted: its fingerprint holds what it was fitted on at length.
+        # Of the unfitted metric: its fingerprint has the fitted data in full.
         unfitted = dataclasses.replace(self, outputs=None)
         signature = super(DifficultyBertScore, unfitted).signature
         return f"{signature}|fitted_on:{fitted_on}"
 
     def fingerprint(self) -> dict[str, Any]:
-        """Settings and model, and what it was fitted on."""
+        """Settings, model, and the data it was fitted on."""
         fingerprint = super().fingerprint()
         if self.outputs is not None:
             fingerprint["fitted_on"] = {
@@ -139,7 +139,7 @@ class DifficultyBertScore(BertScore):
     def fitted(self, segments: SegmentSet) -> DifficultyBertScore:
         """This metric with the outputs that it is fitted on; the weights are computed when they are first needed.
 
-        Raises ConfigError for fewer than two systems, or where the best are not known.
+        Raises ConfigError for fewer than two systems, or if the best are not known.
         """
         return dataclasses.replace(self, outputs=outputs_of(segments, ranked=self.best))
 
@@ -183,12 +183,12 @@ class DifficultyBertScore(BertScore):
     def combine(self, sums: Floats) -> Floats:
         """The F of mean precision and mean recall, as the authors score a system; NaN without segments.
 
-        sums: float64[..., k] sums of `statistics` over segments. 0 where either mean is not above 0: there is no
-        harmonic mean of numbers that are not positive. The mean of segment scores, as BERTScore scores a system, is
-        the column `mean` of systems.parquet.
+        sums: float64[..., k] sums of `statistics` over segments. 0 if either mean is not above 0: the harmonic mean
+        needs positive numbers. The mean of segment scores, as BERTScore scores a system, is the column `mean` of
+        systems.parquet.
         """
         n_segments = sums[..., 2]
-        # Both branches of `where` are computed: where they divide by 0, the other branch is taken.
+        # Both branches of `where` are computed: if they divide by 0, the other branch is taken.
         with np.errstate(invalid="ignore", divide="ignore"):
             precision = sums[..., 0] / n_segments
             recall = sums[..., 1] / n_segments
@@ -198,7 +198,7 @@ class DifficultyBertScore(BertScore):
         return np.asarray(np.where(n_segments > 0, scores, np.nan), dtype=np.float64)
 
     def columns_of_best(self) -> Mapping[int, tuple[int, int]]:
-        """By number of best systems fitted on: which statistics are precision and recall; empty without `best`."""
+        """The places of precision and recall among the statistics, by number of best systems; empty without `best`."""
         if self.outputs is None or not self.best:
             return {}
         n_systems = len(self.outputs.systems)
@@ -217,11 +217,11 @@ class DifficultyBertScore(BertScore):
         """Tokens of each reference, and their difficulties float64[F, tokens] under the F fits.
 
         The first fit is on all systems; with `best` follow those on the best 2, 3, … (`columns_of_best`). Runs the
-        model for references whose weights are not known yet. Raises ConfigError where it was not fitted at all, and
-        for a reference that it was not fitted on.
+        model for references whose weights are not known yet. Raises ConfigError if it was not fitted at all, and for a
+        reference that it was not fitted on.
         """
         if self.outputs is None:
-            raise ConfigError("difficulty-aware BERTScore has not been fitted, so that nothing is known of difficulty.")
+            raise ConfigError("difficulty-aware BERTScore is not fitted, so difficulty is unknown; use it in a sweep.")
         prepared = _prepared(self, digest(self.fingerprint()))
         for reference in references:
             # The dictionary has defaults: to look up an unknown reference would add it.
@@ -239,12 +239,12 @@ class DifficultyBertScore(BertScore):
 
 
 class _Prepared:
-    """What is known of the segments that a metric is fitted on, kept between calls.
+    """Matches and weights of the segments that a metric is fitted on, kept between calls.
 
-    A pair of texts belongs to the segments with its reference and its hypothesis, else to those with its reference.
-    Where the reference is none of theirs, because it was perturbed, the pair belongs to the segments with its
-    hypothesis; of several references, or of all where the hypothesis was perturbed as well, to that which shares most
-    words with it (the shorter one of two, then the first in alphabetical order). None where no word is shared.
+    A pair of texts belongs to the segments with its reference and its hypothesis, else to those with its reference. If
+    the reference is not one of theirs, because it was perturbed, the pair belongs to the segments with its hypothesis;
+    of several references, or of all if the hypothesis was perturbed, too, to that which shares most words with it (the
+    shorter one of two, then the first in alphabetical order). None if no word is shared.
 
     fingerprint: of the metric, by which this is kept: the model's folder may be overwritten.
     """
@@ -265,7 +265,7 @@ class _Prepared:
                 self._by_output[pair[1]].add(reference)
 
     def rows(self, reference: str, hypothesis: str) -> tuple[int, ...]:
-        """Positions of the segments of a pair, which have one reference in common; none where nothing is known."""
+        """Positions of the segments of a pair, which have one reference in common; none if nothing is known."""
         if reference not in self.of_reference:
             reference = self._closest_reference(reference, self._by_output.get(hypothesis))
         rows = self._by_pair.get((reference, hypothesis))
@@ -274,9 +274,9 @@ class _Prepared:
         return tuple(rows)
 
     def _closest_reference(self, perturbed: str, references: Collection[str] | None) -> str:
-        """The reference that shares most words with a perturbed one; "" where none shares any.
+        """The reference that shares most words with a perturbed one; "" if none shares any.
 
-        references: those with its hypothesis, one of which it must be; None where that was perturbed, too.
+        references: the candidates, those with its hypothesis; None if that was perturbed, too.
         """
         words = _words(perturbed)
         ranked = []
@@ -287,8 +287,8 @@ class _Prepared:
         return min(ranked)[-1] if ranked else ""
 
     def matches(self, segments: Iterable[Sequence[int]], pairs: Sequence[Pair]) -> dict[Pair, Match]:
-        """The matches of pairs, and of those that weights of segments are made of; those of outputs are kept."""
-        # Dictionaries in place of sets: the order of what is scored is that of the segments.
+        """Match pairs, and the pairs behind the weights of segments; matches of outputs are kept."""
+        # Dictionaries in place of sets: texts are scored in the order of the segments.
         wanted: dict[Pair, None] = {}
         for row in dict.fromkeys(itertools.chain.from_iterable(segments)):
             if (row,) not in self._fits:
@@ -306,11 +306,11 @@ class _Prepared:
         """The pairs that the weights of a segment are made of."""
         reference = self._outputs.references[row]
         pairs = [(reference, text) for text in self._outputs.outputs[row] if text is not None]
-        # Without any output, the pair of the reference with itself tells its tokens.
+        # Without any output, the pair of the reference with itself has its tokens.
         return pairs or [(reference, reference)]
 
     def fit(self, rows: tuple[int, ...], tokens: Ints, matches: Mapping[Pair, Match]) -> TokenWeights:
-        """The weights of the tokens of a reference, perturbed perhaps, of these segments; 1 where there are none."""
+        """The weights of the tokens of a reference, possibly perturbed, of the segments `rows`; 1 if missing."""
         if not rows:
             n_fits = 1 + len(self._metric.columns_of_best())
             ones = np.ones((n_fits, len(tokens)))
@@ -318,9 +318,9 @@ class _Prepared:
         return self.fitted(rows, matches).aligned(tokens)
 
     def fitted(self, rows: tuple[int, ...], matches: Mapping[Pair, Match]) -> TokenWeights:
-        """The weights of a segment, or the mean of those of segments with one reference: the score is linear in them.
+        """The weights of a segment, or their mean over segments with one reference: the score is linear in the weights.
 
-        matches: of these segments, as `matches` gives them.
+        matches: of the segments, from `matches`.
         """
         if rows in self._fits:
             return self._fits[rows]

@@ -1,4 +1,4 @@
-"""Rows of the tables on the best systems, and on what is difficult."""
+"""Rows of the tables on the best systems and on difficult tokens."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ class TopRow(SettingRow):
     """One row of top_systems.parquet.
 
     systems: how many of the best by human score are compared. fitted: "on these systems" for a metric that was fitted
-    on these alone, else "as scored". value: the correlation of system scores with human scores, with the metric's own
-    sign; low, high: its 95 % interval over systems and clusters of segments. system_score: "corpus" or "mean".
+    on exactly these systems, else "as scored". value: the correlation of system scores with human scores, with the
+    metric's own sign; low, high: its 95 % interval over systems and clusters of segments. system_score: "corpus" or
+    "mean".
     """
 
     KEY = ("human_name", "systems", "fitted", "statistic")
@@ -55,8 +56,8 @@ class DifferenceRow(SettingRow):
 
     Of two metrics the row's is the one that is fitted on the systems, else the first of the sweep. Correlations of a
     metric whose lower scores are better are turned: above 0 the metric of the row is the better one.
-    fitted, against_fitted: as in `TopRow`, "on these systems" where there is such a fit. low, high: the 95 % interval
-    over systems and clusters of segments, the same ones drawn for both; NaN where the metrics scored other segments.
+    fitted, against_fitted: as in `TopRow`, "on these systems" if there is such a fit. low, high: the 95 % interval over
+    systems and clusters of segments, the same ones drawn for both; NaN if the metrics scored other segments.
     """
 
     against: str
@@ -72,8 +73,8 @@ class DifferenceRow(SettingRow):
 class BinRow(SettingRow):
     """One row of difficulty.parquet: the share of reference tokens whose difficulty is from `low` to below `high`.
 
-    systems: how many the weights were fitted on. The first bin has what is below it as well, the last what is above.
-    mean: of all tokens; zero: how many of the references have no weight above 0, and so score 0.
+    systems: how many the weights were fitted on. The first bin includes lower values, the last one higher values. mean:
+    of all tokens; zero: how many of the references have no weight above 0, and so score 0.
     """
 
     systems: int

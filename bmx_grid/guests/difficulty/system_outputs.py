@@ -1,4 +1,4 @@
-"""What the systems of a data set made of its segments, and which systems are best."""
+"""The outputs of a data set's systems on its segments, and the best systems."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SystemOutputs:
-    """What S systems made of n segments; equal where the digest is.
+    """What S systems made of n segments; equal if the digest is.
 
     systems: their names, in alphabetical order. references: n. outputs: n rows of S texts, None for a system without
-    one. best_first: positions of the systems from the best to the worst by human score; empty where that is not asked
-    for. digest: of all of it, the order of segments left out.
+    one. best_first: positions of the systems from the best to the worst by human score; empty if that is not requested.
+    digest: of all of it, the order of segments left out.
     """
 
     digest: str
@@ -35,16 +35,16 @@ class SystemOutputs:
 def outputs_of(segments: SegmentSet, *, ranked: bool = False) -> SystemOutputs:
     """The outputs of the systems of a set. ranked: with their order by human score.
 
-    Raises ConfigError where there are fewer than two systems, or where they are to be ranked and people did not score
-    them. Warns of segments that fewer than two translated.
+    Raises ConfigError if there are fewer than two systems, or if they are to be ranked and people did not score them.
+    Warns of segments that fewer than two translated.
     """
     where = f"{segments.dataset} {segments.language_pair}"
     systems = sorted(segments.systems)
     if len(systems) < 2:
         has = named(systems) if systems else "no named system"
         raise ConfigError(
-            f"the metric is fitted on the outputs of several systems for the same segments, and there is {has} in "
-            f"{where}; take a data set with several systems, or more of them."
+            f"the metric is fitted on the outputs of several systems for the same segments, but {where} has "
+            f"{has}; take a data set with several systems, or include more systems."
         )
     position_of = {name: position for position, name in enumerate(systems)}
     outputs: dict[tuple[str, str], list[str | None]] = {}

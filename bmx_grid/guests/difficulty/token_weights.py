@@ -15,10 +15,10 @@ Repeated = Literal["running", "mean"]
 
 
 class Match(NamedTuple):
-    """The tokens of a pair of texts without special ones, and the best cosine of each with a token of the other text.
+    """The tokens of a pair of texts, and their best cosines with tokens of the other text; without special tokens.
 
-    float64[L] and int64[L] of the ground truth, float64[M] and int64[M] of the hypothesis; cosines are 0 where the
-    other text has no token.
+    float64[L] and int64[L] of the ground truth, float64[M] and int64[M] of the hypothesis; cosines are 0 if the other
+    text has no token.
     """
 
     truth_cosines: Floats

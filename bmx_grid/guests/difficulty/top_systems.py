@@ -1,6 +1,6 @@
-"""Correlation with human judgements on the best systems alone (Zhan et al. 2021, table 1, figure 2).
+"""Correlation with human scores on the best systems only (Zhan et al. 2021, table 1, figure 2).
 
-Metrics are compared there as well. The tables are top_systems.parquet, ranks.parquet and top_differences.parquet.
+Also compares metrics on these systems. The tables are top_systems.parquet, ranks.parquet and top_differences.parquet.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from bmx_grid.measures.correlation import average_ranks
 from bmx_grid.measures.systems import FEWEST_SYSTEMS
 from bmx_grid.words.attributions import AttributionSet
 
-# By the number of best systems compared, and what the metric was fitted on: AS_SCORED or ON_THESE
+# By the number of best systems compared, and the metric's fit: AS_SCORED or ON_THESE
 Levels = Mapping[tuple[int, str], SystemLevel]
 
 
@@ -40,9 +40,9 @@ Levels = Mapping[tuple[int, str], SystemLevel]
 class TopSystemsEvaluation(Evaluation):
     """Correlations of system scores with people among the best 3, 4, … systems by human score, and their ranks.
 
-    A metric that was fitted on these systems alone (`DifficultyBertScore.best`) has rows as fitted on them as well.
-    resamples: of each interval; seed: of its draws. system_score: as for the evaluation `levels`. Judged is the metric
-    alone, by the primary human score.
+    A metric that was fitted on exactly these systems (`DifficultyBertScore.best`) has rows as fitted on them, too.
+    resamples: of each interval; seed: of its draws. system_score: as for the evaluation `levels`. Judged is the
+    baseline, by the primary human score.
     Raises ConfigError for a negative number of resamples.
     """
 
@@ -66,7 +66,7 @@ class TopSystemsEvaluation(Evaluation):
         differences: list[list[DifferenceRow]] = [[] for _ in settings]
         first_places = [places[0] for places in grouped(settings, OF_METRIC)]
         for left, right in itertools.combinations(first_places, 2):
-            # The rows stand at the metric that is fitted on the systems, if one of the two is.
+            # The rows belong to the metric that is fitted on the systems, if one of the two is.
             if _is_fitted(levels[right]) and not _is_fitted(levels[left]):
                 left, right = right, left
             against = settings[right].metric_name
@@ -82,9 +82,9 @@ class TopSystemsEvaluation(Evaluation):
         return results
 
     def _levels(self, setting: Finished) -> Levels:
-        """The best systems by how many they are and what the metric was fitted on; none with fewer than three.
+        """The best systems by their number and the metric's fit; empty with fewer than three.
 
-        Systems without a name, a score or a human score are none.
+        Systems need a name, a score and a human score.
         """
         resampling = {"resamples": self.resamples, "seed": self.seed}
         human = setting.segments.judgements.primary_of_systems
@@ -97,12 +97,12 @@ class TopSystemsEvaluation(Evaluation):
 
 
 def _is_fitted(levels: Levels) -> bool:
-    """Whether a metric was fitted on the systems compared, for some number of them."""
+    """Whether a metric was fitted on the systems compared, for some number of systems."""
     return any(fitted == ON_THESE for _, fitted in levels)
 
 
 def _top_rows(size: int, fitted: str, level: SystemLevel) -> Iterator[TopRow]:
-    # The last row, soft accuracy, is computed when it is asked for, and here it is not.
+    # The last row, soft accuracy, is computed on request, and is not needed.
     for row in itertools.islice(level.rows(), len(OF_SYSTEMS)):
         yield TopRow(
             human_name=level.human_name,
@@ -116,7 +116,7 @@ def _top_rows(size: int, fitted: str, level: SystemLevel) -> Iterator[TopRow]:
 
 
 def _rank_rows(size: int, fitted: str, level: SystemLevel) -> Iterator[RankRow]:
-    """A row per system among the best `size` ones. fitted: what the metric was fitted on, as in `TopRow`."""
+    """A row per system among the best `size` ones. fitted: the metric's fit, as in `TopRow`."""
     # Scores of a level are turned so that higher is better: turned back, they are the metric's own.
     own_scores = level.direction * level.scores
     ranks = average_ranks(-level.scores)
@@ -135,7 +135,7 @@ def _rank_rows(size: int, fitted: str, level: SystemLevel) -> Iterator[RankRow]:
 
 
 def _differences(left: Levels, right: Levels, against: str) -> Iterator[DifferenceRow]:
-    """Of every number of systems that both have, each as fitted on these systems where it is."""
+    """Differences for every number of systems that both have; a fitted metric is fitted on these systems."""
     sizes = {size for size, _ in left}
     sizes &= {size for size, _ in right}
     for size in sorted(sizes):
@@ -174,7 +174,7 @@ def _best_first(setting: Finished) -> list[str]:
 
 
 def _parts(setting: Finished, systems: list[str]) -> Iterator[tuple[str, Finished]]:
-    """The setting with these systems alone, as it was scored, and as fitted on these where there are such scores."""
+    """The setting restricted to `systems`, as it was scored, and as fitted on these if such scores exist."""
     size = len(systems)
     kept = set(systems)
     is_kept = [segment.system in kept for segment in setting.segments.segments]
@@ -183,7 +183,7 @@ def _parts(setting: Finished, systems: list[str]) -> Iterator[tuple[str, Finishe
     if statistics is not None:
         statistics = statistics[rows]
     scores = AttributionSet(setting.scores.base_scores[rows], {}, statistics, systems=setting.scores.systems)
-    # The metric alone is judged: boosts and words are left out.
+    # The baseline is judged: boosts and words are left out.
     part = replace(
         setting,
         segments=setting.segments.take(rows),

@@ -1,4 +1,4 @@
-"""A client of an OpenAI-compatible server that asks no other one, and reads no more than an answer may have."""
+"""A client of one OpenAI-compatible server, with a limit on the size of replies."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from bmx_grid.core.secrets import is_of_this_machine
 
 Reply = TypeVar("Reply")
 MOST_REPLY_BYTES = 8_000_000  # of a reply; the connection is closed where more follows
-MALFORMED = 3  # tries, where a server answers with something that is no answer
+MALFORMED = 3  # tries, if a server answers with something that is no answer
 LIST_RETRIES = 2
 REFUSED = (401, 403)  # statuses of a key that is not accepted
-NO_REPLY = (ValueError, LookupError, TypeError, AttributeError, RecursionError)  # of what a server sends
+NO_REPLY = (ValueError, LookupError, TypeError, AttributeError, RecursionError)  # errors of a malformed reply
 MOST_PAUSE = 120.0  # seconds that the client waits before it tries again
 
 
@@ -29,7 +29,7 @@ MOST_PAUSE = 120.0  # seconds that the client waits before it tries again
 class Server:
     """A model of a server, and the requests to it.
 
-    option: the key of a configuration that it stands below. Other fields as of `ServedModel`.
+    option: its key in the configuration. Other fields as of `ServedModel`.
     """
 
     option: str
@@ -81,19 +81,19 @@ class Server:
         encoding = response.headers.get("content-encoding", "identity")
         # A few bytes of a compressed reply may be of any size.
         if encoding.strip().lower() != "identity":
-            raise UnavailableError(self.failure(f"its answer is compressed ({encoding}), which was not asked for"))
+            raise UnavailableError(self.failure(f"its answer has an unexpected compression ({encoding})"))
         failure = self.failure(f"its answer is longer than {MOST_REPLY_BYTES:,} bytes")
         response.stream = _limited(response, failure)
 
     async def reply(
         self, client: Any, body: Mapping[str, Any], read: Callable[[Any], Reply], tries: int = MALFORMED
     ) -> Reply:
-        """What `read` finds in the reply to a body; it raises KeyError and its like where the reply is none."""
+        """What `read` finds in the reply to a body; it raises KeyError and its like if the reply is not one."""
         import aiohttp
         import openai
 
         try:
-            # The client's own limit is for one try; this one is for all of them with their pauses.
+            # The client's own limit is per try; this one includes all tries with their pauses.
             async with asyncio.timeout((self.retries + 1) * (self.timeout + MOST_PAUSE)):
                 # The typed method looks at every field of a body, and takes twice the time.
                 reply = await client.post("/chat/completions", body=dict(body), cast_to=object)
@@ -103,11 +103,11 @@ class Server:
         except NO_REPLY as error:
             if tries > 1:
                 return await self.reply(client, body, read, tries - 1)
-            cause = f"its answer is none ({type(error).__name__}: {error})"
+            cause = f"its answer is unusable ({type(error).__name__}: {error})"
             raise UnavailableError(self.failure(cause)) from None
 
     async def served_name(self, body: Mapping[str, Any]) -> str:
-        """The name in the server's list of models, or else, of what it loads on demand, in an answer of one token.
+        """The name in the server's list of models, or, if models load on demand, in an answer of one token.
 
         body: of a request.
         """
@@ -146,12 +146,12 @@ class Server:
 
     def failure(self, cause: str) -> str:
         """A failure in words: the server, the model, and the cause without the key."""
-        return f"{self.base_url}, model {self.model}: {self._keyless(cause)}. What was read is kept."
+        return f"{self.base_url}, model {self.model}: {self._keyless(cause)}. Earlier answers are kept."
 
     def _cause(self, error: BaseException) -> str:
-        """Why a request failed: the client calls every lost connection a time-out, and its cause says more."""
+        """Why a request failed: the client calls every lost connection a time-out, but its cause is more precise."""
         status = getattr(error, "status_code", None)
-        # What the server says of a key may hold pieces of it, in whatever form.
+        # A server's message about a key may contain parts of it.
         if status in REFUSED:
             return f"Error code: {status}, the server does not take the key; set {self.key_variable}"
         return str(error.__cause__ or "") or str(error) or type(error).__name__
@@ -174,7 +174,7 @@ class Server:
         if self.key and address.scheme == "http" and not is_of_this_machine(address):
             warnings.warn(
                 f"{self.base_url}: texts and the key in {self.key_variable} are sent unencrypted to another machine; "
-                f"use https, or unset {self.key_variable} where the server asks for no key",
+                f"use https, or unset {self.key_variable} if the server needs no key",
                 stacklevel=2,
             )
 
@@ -185,7 +185,7 @@ def _origin(url: Any) -> str:
 
 
 def _limited(response: Any, failure: str) -> Any:
-    """The stream of a response, which ends with UnavailableError, saying `failure`, after MOST_REPLY_BYTES."""
+    """The stream of a response; after MOST_REPLY_BYTES it raises UnavailableError with the text `failure`."""
     # The client's library, httpx or httpx2: a response reads streams of its own library's class only.
     package, _, _ = type(response).__module__.partition(".")
     library = importlib.import_module(package)

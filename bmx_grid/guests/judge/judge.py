@@ -1,4 +1,4 @@
-"""A language model that is asked for a score: GEMBA (Kocmi and Federmann, 2023), G-Eval (Liu et al., 2023)."""
+"""A language model that is requested a score: GEMBA (Kocmi and Federmann, 2023), G-Eval (Liu et al., 2023)."""
 
 from __future__ import annotations
 
@@ -26,15 +26,16 @@ if TYPE_CHECKING:
 class Judge(ServedModel, Metric):
     """A score from 0 to 1, read from the answer of a language model to a prompt about an item.
 
-    score_from: how an answer is read, null as the prompt says: `number`, its only one, the scale's end behind it aside
+    score_from: how an answer is read, null for the prompt's own way: `number`, its only one, the scale's end behind it
+    aside
     (87/100); a regular expression that matches once, and whose group is the number; `json:FIELD`; or `expectation`: the
     mean of the scale's numbers among the most probable tokens, weighted by their probabilities, where these are single
     tokens and the server sends log probabilities.
-    repeat: how often a text is scored; its score is their mean, or with average=median their median. How far the
-        correlations of the repetitions vary is shown beside every gain.
+    repeat: how often a text is scored; its score is their mean, or with average=median their median. Every gain is
+    shown with the variation of the correlations over repetitions.
 
     Thoughts (`<think>…</think>`) are no part of an answer. One with several numbers, or with a number beyond the scale,
-    is not read. It is asked for once more with a reminder; then the score is NaN. So it is of a refusal.
+    is not read. It is requested once more with a reminder; then the score is NaN. So it is of a refusal.
     """
 
     VERSION: ClassVar[int] = 2
@@ -70,7 +71,7 @@ class Judge(ServedModel, Metric):
         return "references" in self.template.fields
 
     def fitted(self, segments: SegmentSet) -> Self:
-        """With the model's name as the server reports it, and the languages of the prompt.
+        """The judge with the model's name from the server, and the languages of the prompt.
 
         Raises ConfigError for a pair whose languages the prompt cannot name.
         """
@@ -96,7 +97,7 @@ class Judge(ServedModel, Metric):
         return np.column_stack([self._averaged(turns), np.ones(len(items)), *turns])
 
     def score(self, items: Sequence[Item]) -> Floats:
-        """float64[n] scores, NaN where no answer holds one."""
+        """float64[n] scores, NaN if no answer holds one."""
         return self._averaged(self._turns(items))
 
     def _turns(self, items: Sequence[Item]) -> Floats:
@@ -106,7 +107,7 @@ class Judge(ServedModel, Metric):
         return np.stack(turns)
 
     def _averaged(self, turns: Floats) -> Floats:
-        """float64[n] means or medians over the repetitions that have a score; NaN where none has."""
+        """float64[n] means or medians over the repetitions that have a score; NaN if none has."""
         if self.repeat == 1:
             return np.asarray(turns[0])
         average = np.nanmean if self.average == "mean" else np.nanmedian

@@ -1,4 +1,4 @@
-"""Answers of a language model: what a reply says, the database in which answers are kept, and exchanges."""
+"""Answers of a language model: the parts of a reply, the database of stored answers, and exchanges."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SCHEMA = """PRAGMA journal_mode=WAL;
 PRAGMA synchronous=NORMAL; -- an answer survives the end of the process
 CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL);"""
 ReadReply = TypeVar("ReadReply")
-ReadAnswer = Callable[[Answer], ReadReply | None]  # what an answer says; None where it says nothing
+ReadAnswer = Callable[[Answer], ReadReply | None]  # reads an answer; None if it is unreadable
 ReadOfItem = Callable[[Item, Answer], ReadReply | None]
 
 
@@ -28,7 +28,7 @@ ReadOfItem = Callable[[Item, Answer], ReadReply | None]
 def answers_database(answers: str | None) -> Iterator[sqlite3.Connection]:
     """The database of answers in a folder, which is made; None keeps none.
 
-    Raises UnavailableError where it cannot be used.
+    Raises UnavailableError if it cannot be used.
     """
     folder = folder_path(answers or ".", "answers")
     file = ":memory:" if answers is None else folder / FILE
@@ -51,7 +51,7 @@ def known_answer(database: sqlite3.Connection, key: str) -> Answer | None:
 
 
 def kept_before(answers: str | None, key: str) -> Answer | None:
-    """The same of a folder that may not be there, and is not made."""
+    """`kept_before` for a folder that may not exist; it is not created."""
     if answers is None:
         return None
     file = folder_path(answers, "answers") / FILE
@@ -77,7 +77,7 @@ def answer_in(reply: Any) -> Answer:
     tokens: list[Sequence[tuple[str, float]]] = []
     log_probabilities = choice.get("logprobs") or {}
     for place in log_probabilities.get("content") or ():
-        # The token of the text comes first; some servers list it among the most probable ones as well.
+        # The token of the text is first; some servers repeat it among the most probable ones.
         candidates = [(place["token"], float(place["logprob"]))]
         for top in place["top_logprobs"]:
             if top["token"] != place["token"]:
@@ -90,14 +90,14 @@ def answer_in(reply: Any) -> Answer:
 
 
 class Exchange(NamedTuple, Generic[ReadReply]):
-    """answers: about an item, at most two. value: what was read of the last one; None for nothing."""
+    """answers: about an item, at most two. value: read from the last one; None for an unreadable one."""
 
     answers: Sequence[Answer]
     value: ReadReply | None
 
 
 def with_reminder(messages: Messages, answers: Sequence[Answer]) -> Messages:
-    """The messages, and where there is an answer, which could not be read, the request for another one."""
+    """The messages; after an unreadable answer, also the request for another one."""
     if not answers:
         return messages
     unread = answers[0].text or "…"

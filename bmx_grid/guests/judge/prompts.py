@@ -22,7 +22,7 @@ LANGUAGES = ("source_language", "target_language")
 FIELDS = (*ROLES, "references", *LANGUAGES)
 NUMBER = "number"  # the way in which answers are read by default
 ERRORS = "errors"  # answers are lists of errors, whose points are taken off
-# Points of an error as in MQM (Freitag et al. 2021), where a critical one counts as a translation of something else.
+# Points of an error as in MQM (Freitag et al. 2021), if a critical one counts as a translation of something else.
 POINTS = {"minor": 1.0, "major": 5.0, "critical": 25.0}
 PLAIN_NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
 BETWEEN = re.compile(r"""[\s:=<>|*_"'`]+""")  # words of an answer, marks of Markdown, JSON and XML among it
@@ -32,7 +32,7 @@ THOUGHT_END = re.compile("</think(?:ing)?>", re.IGNORECASE)
 
 
 class Answer(NamedTuple):
-    """text: of the first choice, "" where the model refused. cut: whether it ends at `max_tokens`.
+    """text: of the first choice, "" if the model refused. cut: whether it ends at `max_tokens`.
 
     tokens: by position the (token, log probability) pairs, that of the text first, then the most probable others.
     """
@@ -72,13 +72,13 @@ class Prompt:
             raise ConfigError(f"{path} cannot be read: {reason}; correct it.") from error
         if isinstance(keys, dict):
             keys["name"] = path.stem
-        # Of anything else than a mapping, `convert` says what is wrong.
+        # For anything but a mapping, `convert` raises the error.
         prompt: Prompt = convert(keys, cls, str(path))
         return prompt
 
     @property
     def digest(self) -> str:
-        """Of all that an answer, and the score read from it, depend on."""
+        """A digest of everything that an answer and its score depend on."""
         return digest([self.system, self.user, self.score, float(self.lowest), float(self.highest)])
 
     @property
@@ -114,7 +114,7 @@ class Prompt:
             raise ConfigError(f"prompt {self.name}: {wrong}.")
 
     def _wrong_field(self) -> str:
-        """What is wrong with the braces in the messages; "" for nothing."""
+        """An error in the braces of the messages; "" without one."""
         try:
             names = self.fields
         except ValueError as error:
@@ -125,7 +125,7 @@ class Prompt:
         return ""
 
     def _wrong_expression(self) -> str:
-        """What is wrong with the regular expression that answers are read by; "" for nothing."""
+        """An error in the regular expression for answers; "" without one."""
         try:
             groups = re.compile(self.score).groups
         except re.error as error:
@@ -135,7 +135,7 @@ class Prompt:
         return ""
 
     def languages(self, language_pair: str) -> dict[str, str]:
-        """The names of the languages of a pair, in English, where the prompt names them.
+        """The names of the languages of a pair, in English, if the prompt names them.
 
         Raises ConfigError for a pair that is not two codes of languages, or "none";
         UnavailableError without the package that knows names.
@@ -143,10 +143,10 @@ class Prompt:
         if not self.names_languages:
             return {}
         other_prompt = "choose a prompt that names no languages, such as plain"
-        # "none" is the pair of texts of which nothing says in what languages they are.
+        # "none" is a pair of texts in unknown languages.
         if language_pair == "none":
             raise ConfigError(
-                f"prompt {self.name} names the languages of the texts, and no language pair is given: give it "
+                f"prompt {self.name} names the languages of the texts, but the language pair is unknown: set it "
                 "(score --language-pair de-en, load(…, language_pair='de-en'), in a sweep "
                 f"dataset.NAME.language_pairs=[de-en]), or {other_prompt}."
             )
@@ -195,7 +195,7 @@ class Prompt:
         return (system, user)
 
     def score_of(self, answer: Answer) -> float:
-        """0 to 1; NaN where the answer, without the model's thoughts, does not hold exactly one number of the scale."""
+        """0 to 1; NaN if the answer, without the model's thoughts, does not hold exactly one number of the scale."""
         if self.score == "expectation":
             value = _expectation(answer, self.lowest, self.highest)
         elif self.score == NUMBER:
@@ -213,7 +213,7 @@ class Prompt:
 
 
 def without_thoughts(text: str) -> str:
-    """What a text says after its thoughts, `<think>…</think>`; of thoughts that do not end, what stands before them.
+    """The text after the thoughts, `<think>…</think>`; if thoughts do not end, the text before them.
 
     Servers that write `<think>` themselves, as part of the prompt, send its end only.
     """
@@ -222,7 +222,7 @@ def without_thoughts(text: str) -> str:
 
 
 def _answered(text: str) -> tuple[int, int]:
-    """Where a text without its thoughts starts and ends."""
+    """The start and end of a text without its thoughts."""
     start = 0
     for match in THOUGHT_END.finditer(text):
         start = match.end()
@@ -233,13 +233,13 @@ def _answered(text: str) -> tuple[int, int]:
 
 
 def only_number(text: str, highest: float) -> float:
-    """The number that a text says, where it is the only one; else NaN.
+    """The number in a text, if it is the only one; else NaN.
 
-    The end of the scale may follow it, as in 87/100 and "4 out of 5". Nothing is made of other words with digits, such
-    as 1,000, 1e3, 90%, 80-90 or f(1), so that a text with one of these is not read.
+    The end of the scale may follow it, as in 87/100 and "4 out of 5". Other words with digits, such as 1,000, 1e3, 90%,
+    80-90 or f(1), are not numbers: a text with such a word is not read.
     """
     end_of_scale = re.escape(f"{highest:.15g}")
-    # The look-ahead leaves longer numbers alone: the 100 of /1000, /100.5 and /100% is not the end of the scale.
+    # The look-ahead excludes longer numbers: the 100 of /1000, /100.5 and /100% is not the end of the scale.
     suffix = rf"(?:/|\bout\s+of\b)\s*{end_of_scale}(?![\w%]|[.,]\d)"
     without_suffix = re.sub(suffix, " ", without_thoughts(text))
     words = [word for word in BETWEEN.split(without_suffix) if re.search(r"\d", word)]
@@ -249,13 +249,13 @@ def only_number(text: str, highest: float) -> float:
 
 
 def only_value(text: str, key: str) -> Any:
-    """The value of a key in the only JSON object of a text that has it, thoughts aside; None where there is no such."""
+    """The value of a key in the only JSON object of a text that has it, without thoughts; else None."""
     values = [entry[key] for entry in _objects(without_thoughts(text)) if key in entry]
     return values[0] if len(values) == 1 else None
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """The JSON objects in a text, without those inside of others."""
+    """The outermost JSON objects in a text."""
     decoder = json.JSONDecoder()
     start = text.find("{")
     while start >= 0:
@@ -264,7 +264,7 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
         except ValueError:
             end = start + 1
         except RecursionError:
-            # Of what is nested so deeply, each part would be tried again.
+            # Each part of a deeply nested text would be tried again.
             return
         else:
             yield entry
@@ -284,7 +284,7 @@ def _points(text: str) -> float:
 
 
 def _matched(expression: str, text: str) -> float:
-    """The number that the group of an expression matches, where it matches once, and no piece of a longer number."""
+    """The number that the group of an expression matches, if it matches once, and no piece of a longer number."""
     answer = without_thoughts(text)
     matches = [match for match in re.finditer(expression, answer) if match[1]]
     if len(matches) != 1:
@@ -314,13 +314,13 @@ def _number(value: object) -> float:
 def _expectation(answer: Answer, lowest: float, highest: float) -> float:
     """The mean of the scale's numbers at the token that is the answer's number, weighted by probability (G-Eval).
 
-    NaN where no token is the whole number: the 8 of an 87 in two tokens says nothing of it.
+    NaN if no token is the whole number: the 8 of an 87 in two tokens is no score.
     """
     number = only_number(answer.text, highest)
     if not lowest <= number <= highest:
         return math.nan
     for tokens in _answered_tokens(answer):
-        # The token of the text comes first.
+        # The token of the text is first.
         if _number(tokens[0][0].strip()) == number:
             return _mean_of_tokens(tokens, lowest, highest)
     return math.nan

@@ -1,9 +1,9 @@
 """A language model behind an OpenAI-compatible server: requests at once, retries, and every answer kept on disk.
 
 The client is the package `openai`, which tries again after 408, 409, 429, 5xx and lost connections, later each time,
-and waits as long as a server asks for (Retry-After); over aiohttp it takes the least time of a processor. An answer is
-kept as soon as it can be read, under the digest of all that it depends on: what was answered is never asked again,
-however a sweep ends. What cannot be read is not kept: the next sweep asks again, of a server that was mended meanwhile.
+and waits as long as a server requests (Retry-After); over aiohttp it takes the least time of a processor. An answer is
+kept as soon as it can be read, under the digest of all that it depends on: a stored answer is never requested again,
+however a sweep ends. Unreadable answers are not stored: the next sweep tries again.
 """
 
 from __future__ import annotations
@@ -40,31 +40,31 @@ from bmx_grid.guests.judge.kept_answers import (
 from bmx_grid.guests.judge.prompts import Answer, Messages, Prompt
 from bmx_grid.words.perturbation import Item
 
-# Fields of a request that keys of the option say.
+# Fields of a request that keys of the option set.
 OWN_FIELDS = frozenset({"model", "messages", "temperature", "max_tokens", "max_completion_tokens", "seed"})
-MOST_UNREAD = 20  # items in a row whose answers cannot be read, before nothing more is asked
-SILENT = 60.0  # seconds for which a server that did not answer is not asked for its models again
+MOST_UNREAD = 20  # unreadable answers in a row before requests stop
+SILENT = 60.0  # seconds for which a server that did not answer is not requested its models again
 SEND_TOKENS = "vLLM and llama.cpp's server send them, `transformers serve` does not"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServedModel(Component):
-    """A prompt, what it is asked of, and where.
+    """A prompt, and the model and server for it.
 
     prompt: one of configs/prompt, or a YAML file of the same keys. language_pair: of the items, for prompts that name
     the languages.
-    base_url: of the server, up to /v1. model: its name there; served: the name that the server reports for it, part of
-    the identity. temperature, max_tokens, max_completion_tokens, seed: as the server takes them; None is not sent.
-    Models of 2025 and later refuse temperature 0 and max_tokens. extra_body: further fields of a request, by name.
-    key_variable: the environment variable with the key; servers that ask for none get a placeholder.
+    base_url: of the server, up to /v1. model: its name on the server; served: the name that the server reports for it,
+    part of the identity. temperature, max_tokens, max_completion_tokens, seed: as the server takes them; None is not
+    sent. Models of 2025 and later refuse temperature 0 and max_tokens. extra_body: further fields of a request, by
+    name. key_variable: the environment variable with the key; servers without keys get a placeholder.
     concurrency: requests at once, of each worker. timeout: seconds for one request. retries: after the first try.
     max_requests: a sweep that may send more, reminders counted, does not start.
     answers: the folder where answers are kept; null keeps none.
-    Raises ConfigError for values that cannot be.
+    Raises ConfigError for invalid values.
     """
 
     device: ClassVar[str] = "cpu"  # of this machine: none of its accelerators is needed
-    OPTION: ClassVar[str]  # the key of a configuration that it stands below, for messages
+    OPTION: ClassVar[str]  # its key in the configuration, for messages
 
     prompt: str = runtime("gemba_da")
     language_pair: str = runtime("none")
@@ -110,7 +110,7 @@ class ServedModel(Component):
 
     @functools.cached_property
     def _settings_at_server(self) -> str:
-        """What answers that cannot be read are counted by."""
+        """The key by which unreadable answers are counted."""
         return f"{self.base_url} {self.signature}"
 
     @property
@@ -125,11 +125,11 @@ class ServedModel(Component):
         return "|".join([name, f"model:{model}", f"prompt:{prompt}", *fields, f"version:{self.VERSION}"])
 
     def read(self, items: Sequence[Item], read: ReadOfItem[ReadReply], turn: int = 0) -> list[ReadReply | None]:
-        """What `read` finds in the answer about each item: in the first one, or after a reminder; None in neither.
+        """Request an answer about each item, and read it; None if it is unreadable, also after one reminder.
 
-        What is left without is warned of, with how many there are and an example. turn: which of the repetitions.
-        Raises UnavailableError when the server gives no answer, or many in a row that cannot be read; what was read
-        until then is kept.
+        Warns of items without a readable answer, with their number and an example. turn: the number of the repetition.
+        Raises UnavailableError when the server does not answer, or many answers in a row are unreadable; earlier
+        answers are kept.
         """
         exchanges: dict[Item, Exchange[ReadReply]] = {}
         missing: dict[Item, Messages] = {}
@@ -151,8 +151,8 @@ class ServedModel(Component):
         UNREAD_ANSWERS.extend(unread)
         if unread:
             warnings.warn(
-                f"{self.model}: {len(unread):,} of {len(items):,} answers hold nothing that can be read, for example "
-                f"{unread[0]}; they are undefined",
+                f"{self.model}: {len(unread):,} of {len(items):,} answers are unreadable, for example "
+                f"{unread[0]}; their scores are undefined",
                 stacklevel=3,
             )
         return [exchanges[item].value for item in items]
@@ -162,18 +162,18 @@ class ServedModel(Component):
         self.named_by_the_server()
 
     def served_as(self, language_pair: str) -> Self:
-        """With the model's name as the server reports it, where there is a server (`check` says if there is none)."""
+        """This prompt with the model's name as the server reports it, if the server is available (see `check`)."""
         served: str | None = None
         with contextlib.suppress(UnavailableError):
             served = self.named_by_the_server()
         return replace(self, served=served, language_pair=language_pair)
 
     def named_by_the_server(self) -> str:
-        """The name under which the server serves the model: that of its weights, where it tells (vLLM does).
+        """The name under which the server serves the model: that of its weights, if reported (by vLLM).
 
-        A process asks once. Of a server that does not answer, the name that it gave before; of one that is not asked
-        because the run is dry, that or the model's. Raises UnavailableError where there is none, and for a model that
-        is not named or not served.
+        One request per process. If the server does not answer, its previous name; in a dry run, without a request, the
+        previous name or the model's. Raises UnavailableError if missing, and for a model that is not named or not
+        served.
         """
         if not self.model:
             group, _, _ = self.OPTION.partition(".")
@@ -204,7 +204,7 @@ class ServedModel(Component):
         return digest([self.base_url, self.model])
 
     def _named_before(self) -> str | None:
-        """The name that the server gave when it was asked last; None where it never was."""
+        """The last name reported by the server; None without one."""
         answer = kept_before(self.answers, self._place_of_name())
         if answer is None:
             return None
@@ -220,8 +220,8 @@ class ServedModel(Component):
         if most is not None and with_reminders > most:
             raise ConfigError(
                 f"this sweep may send {with_reminders:,} requests to {self.base_url} ({n_requests:,}, and a reminder "
-                f"for each answer that cannot be read), and max_requests is {most:,}: nothing was sent. Raise it, or "
-                "ask for less: limit=N, an explainer with fewer texts, fewer sets."
+                f"for each unreadable answer), but max_requests is {most:,}: nothing was sent. Raise max_requests, or "
+                "reduce the sweep: limit=N, an explainer with fewer texts, fewer data sets."
             )
         characters_of_prompt = len(self.template.system + self.template.user)
         tokens_read = (n_characters + n_requests * characters_of_prompt) // 4
@@ -238,7 +238,7 @@ class ServedModel(Component):
         return self.max_completion_tokens or self.max_tokens
 
     def _sampling(self) -> dict[str, float]:
-        """The fields of a request that say how an answer is drawn, in the order of a signature."""
+        """The sampling fields of a request, in the order of a signature."""
         fields = {
             "temperature": self.temperature,
             "max_tokens": self.max_tokens,
@@ -260,13 +260,13 @@ class ServedModel(Component):
         return body
 
     def _digest_of(self, messages: Messages, turn: int) -> str:
-        """What the answer to these messages is kept under."""
+        """The key of the stored answer to these messages."""
         return digest([self.served, self._body(messages), turn])
 
     def _remembered(
         self, database: sqlite3.Connection, messages: Messages, turn: int, read: ReadAnswer[ReadReply]
     ) -> Exchange[ReadReply]:
-        """What can be read of the answers to messages that are kept."""
+        """The readable part of stored answers to messages."""
         answers: list[Answer] = []
         value = None
         # Twice: for the answer, and for that to the reminder.
@@ -288,7 +288,7 @@ class ServedModel(Component):
         turn: int,
         read: ReadOfItem[ReadReply],
     ) -> dict[Item, Exchange[ReadReply]]:
-        """What the server answers about each item. After a failure no item is begun, and those that are are finished.
+        """Exchange messages about each item. After a failure no further item begins, and begun ones are finished.
 
         Answers are kept as soon as a value is read. MOST_UNREAD items in a row without one are a failure, too: so many
         are a matter of settings.
@@ -319,7 +319,7 @@ class ServedModel(Component):
         return exchanges
 
     async def _exchange(self, client: Any, messages: Messages, read: ReadAnswer[ReadReply]) -> Exchange[ReadReply]:
-        """One item's answers: the first, and where it cannot be read the one after a reminder."""
+        """One item's answers: the first, and if it is unreadable the one after a reminder."""
         first = await self._server.reply(client, self._body(messages), answer_in)
         value = read(first)
         if value is not None:
@@ -329,7 +329,7 @@ class ServedModel(Component):
         return Exchange([first, second], read(second))
 
     def _keep(self, database: sqlite3.Connection, messages: Messages, turn: int, exchange: Exchange[ReadReply]) -> None:
-        """Keep the answers of which something was read. Raises UnavailableError where too many in a row were not."""
+        """Store answers with a value. Raises UnavailableError if too many in a row were unreadable."""
         place = self._settings_at_server
         if exchange.value is not None:
             _UNREAD_IN_A_ROW[place] = 0
@@ -344,10 +344,10 @@ class ServedModel(Component):
             _UNREAD_IN_A_ROW[place] = 0
             example = self._example(exchange.answers[-1])
             raise UnavailableError(
-                f"{self.base_url}, model {self.model}: {MOST_UNREAD} answers in a row hold nothing that can be read, "
-                f"for example {example}. Raise max_tokens where answers are cut; turn off "
-                "the model's thinking, or leave it more of them; score_from=expectation needs a server that sends "
-                f"logprobs (token log probabilities): {SEND_TOKENS}. What was read is kept."
+                f"{self.base_url}, model {self.model}: {MOST_UNREAD} answers in a row are unreadable, "
+                f"for example {example}. Raise max_tokens if answers are cut; turn off "
+                "the model's thinking, or give it more tokens; score_from=expectation needs a server that sends "
+                f"logprobs (token log probabilities): {SEND_TOKENS}. Earlier answers are kept."
             )
 
     def _example(self, answer: Answer) -> str:
@@ -363,7 +363,8 @@ class ServedModel(Component):
         return f"{example} ({'; '.join(reasons)})"
 
 
-# What servers said in this process, by address, model and key: until when it holds, and the name or why there is none.
+# Servers' names for models in this process, by address, model and key: the end of their validity, and the name or the
+# reason without one.
 _NAMES: dict[tuple[str, str, str], tuple[float, str | UnavailableError]] = {}
 # Items whose answers could not be read since one could be, in this process, by server and settings.
 _UNREAD_IN_A_ROW: dict[str, int] = {}

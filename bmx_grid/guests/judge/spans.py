@@ -28,7 +28,7 @@ class ErrorSpans(ServedModel, Explainer):
     """Minus the shares that a word has of the errors that touch it, 0 without one: MQM's 1 for minor, 5 for major.
 
     The answer is a JSON object whose `errors` are objects with `part`, characters of the hypothesis, or else of the
-    source, and `severity`. An answer that holds none, or a part of neither text, is asked for again with a reminder;
+    source, and `severity`. An answer that holds none, or a part of neither text, is requested again with a reminder;
     then the segment is not explained.
     """
 
@@ -76,7 +76,7 @@ def _attributions(item: Item, spans: SpansByRole | None, words: PairWords) -> Ma
 
 
 def _spans(item: Item, answer: Answer) -> SpansByRole | None:
-    """By role, the spans that an answer names; None where it cannot be read."""
+    """The spans that an answer names, by role; None if it is unreadable."""
     errors = only_value(answer.text, "errors")
     if not isinstance(errors, list):
         return None

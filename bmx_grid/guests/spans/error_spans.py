@@ -1,4 +1,4 @@
-"""Do explainers mark the errors that people mark, as well as people do? Are error-free segments told from others?"""
+"""Do explainers mark the errors that people mark, and how well do they detect error-free segments?"""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ OF_SPANS = (
 )
 OF_ERROR_FREE = (
     "Error-free: no span and a human score as high as evaluation.spans.error_free_least. MCC with a threshold that is "
-    "chosen on other segments of the pair; n/a where no segment is error-free, or all are."
+    "chosen on other segments of the pair; n/a if no segment is error-free, or all are."
 )
 
 
 def compute(given: Given) -> dict[str, Any]:
-    """What the tables of spans say.
+    """Read the tables of spans.
 
-    spans, error_free: as their evaluation wrote them, None where a sweep has no such table.
+    spans, error_free: as their evaluation wrote them, None if a sweep has no such table.
     spans_in_words: a sentence per language pair, gold and measure on the best explainer and the best person.
     undefined_pairs: how many language pairs have no error-free segment, or no other.
     """
@@ -61,7 +61,7 @@ def _in_words(spans: pd.DataFrame) -> Iterator[str]:
 
 
 def _best_f1(spans: pd.DataFrame) -> str:
-    """The highest F1, of equal ones the first, and whose it is."""
+    """The highest F1 and its explainer or person; the first of equal ones."""
     best = first_row(spans.nlargest(1, "f1"))
     return f"{with_interval(best.f1, best.low, best.high, '.3f')} ({written(best.explainer)})"
 

@@ -1,4 +1,4 @@
-"""Error spans against people's, and error-free segments told from others: WMT25's task 2, MPP, and WMT26's task 3."""
+"""Compare error spans with human spans, and detect error-free segments: WMT25's task 2, MPP, and WMT26's task 3."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ from bmx_grid.measures.word_thresholds import cross_fitted_labels
 SEVERE = ("major", "critical")
 CHARACTERS = "characters"
 MPP = "MPP"
-NO_SPAN = "no span"  # the point of an explainer that says by itself which segments are error-free
+NO_SPAN = "no span"  # the point of an explainer that detects error-free segments itself
 FOLDS = 10
 
 
 @dataclass(frozen=True, kw_only=True)
 class SpansEvaluation(Evaluation):
-    """How explainers that are files of error spans agree with people's spans, beside how people agree.
+    """Measure how files of error spans agree with human spans, compared with the agreement of people.
 
-    gold: name -> file of human spans. Explanations are compared with each; so is every other one, and of a file with
-    several annotators each of them with the others: the human ceiling. A segment is compared as often as it was judged.
-    TextSpans of severity neutral, and those without extent, are in neither.
+    gold: name -> file of human spans. Explanations are compared with each; so is every other one. The annotators of a
+    file are compared with each other: the human ceiling. A segment is compared as often as it was judged. TextSpans of
+    severity neutral, and those without extent, are in neither.
 
-    Error-free is a segment with a human score of `error_free_least` or more in which nobody marked an error, an
-    omission among them (WMT26, task 3). error_free_human: the name of that score; null is the first that begins with
-    "esa". A metric, or a boost of it, calls a segment error-free at the threshold that is best on the other folds of
-    the language pair; an explainer, where it marks nothing. MCC is undefined where no segment is error-free, or all.
+    A segment is error-free if its human score is at least `error_free_least` and nobody marked an error, including
+    omissions (WMT26, task 3). error_free_human: the name of that score; null is the first that begins with "esa". A
+    metric, or a boost of it, calls a segment error-free at the threshold that is best on the other folds of the
+    language pair; an explainer, if it marks nothing. MCC is undefined if no segment is error-free, or all.
 
-    extra: as of `FileSource`. resamples, seed: of whole clusters, for intervals. Raises ConfigError for a human
-    score that is not there.
+    extra: as of `FileSource`. resamples, seed: of whole clusters, for intervals. Raises ConfigError for a human score
+    that is missing.
     """
 
     SECONDS: ClassVar[float] = 3e-3
@@ -84,12 +84,12 @@ class SpansEvaluation(Evaluation):
         return results
 
     def _read(self, name: str, path: str, segments: SegmentSet) -> Ratings | None:
-        """The spans of a file; None where it has none of the language pair."""
+        """The spans of a file; None if it has none of the language pair."""
         option = Imported(name=name, file=path, language_pairs=(segments.language_pair,), extra=self.extra)
         try:
             (path_found,) = option.paths(segments).values()
             file = read_spans(path_found)
-            # A file that names the language pair of its rows need not be of this pair alone.
+            # A file that names the language pair of its rows may contain further pairs.
             if "language_pair" in file.rows:
                 option = replace(option, language_pairs=())
             return ratings_of(file, segments, option)
@@ -99,7 +99,7 @@ class SpansEvaluation(Evaluation):
     def _rows(
         self, setting: Finished, gold_name: str, judge: str, kind: str, judged: Ratings, gold: Ratings
     ) -> Iterator[SpanRow]:
-        """A row per measure; none where no segment was judged by both. A file with itself: its annotators."""
+        """A row per measure; none if no segment was judged by both. A file with itself: its annotators."""
         characters: list[Floats] = []
         matches: list[Floats] = []
         places = []
@@ -178,7 +178,7 @@ class SpansEvaluation(Evaluation):
         )
 
     def _human(self, setting: Finished) -> str | None:
-        """The name of the human score that tells error-free segments; None where there is none."""
+        """The name of the human score that defines error-free segments; None if missing."""
         names = setting.segments.judgements.aspects
         if self.error_free_human is None:
             return next((name for name in names if name.lower().startswith("esa")), None)

@@ -32,11 +32,11 @@ class SpanRow(SettingRow):
 
 @dataclass(frozen=True)
 class ErrorFreeRow(SettingRow):
-    """One row of error_free.parquet: how well error-free segments are told from others.
+    """One row of error_free.parquet: how well error-free segments are detected.
 
-    point: of a metric's score or its boost, with a cross-fitted threshold; "no span" of an explainer by itself.
-    mcc: NaN where no segment is error-free, or all are; n_error_free of n_segments are; n_unlabelled: segments
-    for which the other folds give no threshold.
+    point: of a metric's score or its boost, with a cross-fitted threshold; "no span" of an explainer by itself. mcc:
+    NaN if no segment is error-free, or all are; n_error_free of n_segments are; n_unlabelled: segments without a
+    threshold from the other folds.
     """
 
     KEY = ("gold", "human_name", "point")

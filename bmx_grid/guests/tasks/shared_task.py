@@ -15,10 +15,12 @@ from bmx_grid.guests.tasks.task_rows import HumanRank, TaskRank, TaskScore, With
 if TYPE_CHECKING:
     import pandas as pd
 
-OF_OUTLIERS = "Pearson's r of system scores. What changes much without one system says little of the others."
+OF_OUTLIERS = (
+    "Pearson's r of system scores. A value that changes much without one system is a weak result on the others."
+)
 OF_TASKS = (
     "The weighted mean over tasks, of correlations r as (1 + r) / 2. Metrics share a rank until a permutation test of "
-    "means tells them apart (.05)."
+    "means separates them (.05)."
 )
 OF_LACKING = "Only metrics that have every task are ranked, as mt-metrics-eval's AverageCorrs does."
 OF_PEOPLE = (
@@ -37,7 +39,7 @@ ROW_TYPES = {
 
 
 def compute(given: Given) -> dict[str, pd.DataFrame | None]:
-    """What the evaluation of tasks wrote of the metrics alone, by table; None where a sweep has no such table."""
+    """Read the tables of the evaluation of tasks, for metrics without an explainer; None for a missing table."""
     tables: dict[str, pd.DataFrame | None] = {}
     for name, row_type in ROW_TYPES.items():
         tables[name] = given.frame(name, row_type) if name in given.frames else None
@@ -82,7 +84,7 @@ def _with_task_names(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def _lacking(scores: pd.DataFrame) -> Iterator[Table]:
-    """The metrics that lack a task, and what they lack; no table where all metrics have all tasks."""
+    """The metrics that lack a task, with the missing tasks; no table if all metrics have all tasks."""
     # A task that is undefined for every metric, or weighs nothing, is no task.
     known = scores[np.isfinite(scores["value"]) & (scores["weight"] > 0)]
     tasks = known.drop_duplicates("task").sort_values(["place", "statistic"])
@@ -90,7 +92,7 @@ def _lacking(scores: pd.DataFrame) -> Iterator[Table]:
     for metric in sorted(set(scores["metric"])):
         tasks_of_metric = known.loc[known["metric"] == metric, "task"]
         missing = tasks[~tasks["task"].isin(tasks_of_metric)]
-        # The language pairs by what the metric lacks there.
+        # The language pairs, by the missing statistics.
         places_of: dict[str, list[str]] = {}
         for place, lacked in each_group(missing, "place"):
             n_tasks = int((tasks["place"] == place).sum())
@@ -118,7 +120,7 @@ def _each_task(scores: pd.DataFrame, means: Mapping[str, float]) -> Table:
 
 
 def _of_outliers(outliers: pd.DataFrame) -> Iterator[Table]:
-    """Each metric once, whatever its explainer, where there are outliers."""
+    """Each metric once, whatever its explainer, if there are outliers."""
     rows = outliers[outliers["n_outliers"] > 0].drop_duplicates([*OF_METRIC])
     if rows.empty:
         return

@@ -11,7 +11,7 @@ from bmx_grid.evaluations.base import SettingRow
 class TaskRank(SettingRow):
     """One row of task_ranking.parquet: a metric that has all n_tasks tasks; one that lacks a task has no row.
 
-    value: the mean of the tasks, weighted; rank: metrics share one until a test of means tells them apart (p < .05);
+    value: the mean of the tasks, weighted; rank: metrics share one until a test of means separates them (p < .05);
     tasks: their names; n_left_out: tasks that are undefined for every metric, or weigh nothing.
     """
 

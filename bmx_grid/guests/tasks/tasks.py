@@ -1,4 +1,4 @@
-"""One ranking of metrics over all tasks, systems ranked by people, and what outlier systems do: as WMT findings print.
+"""Rank metrics over all tasks, systems by human scores, and test outlier systems: the tables of WMT findings.
 
 A task is a language pair and a statistic: the metrics task of WMT24 has soft pairwise accuracy of systems and accuracy
 of segments with ties for each of three language pairs (Freitag et al. 2024).
@@ -86,7 +86,7 @@ class Task:
         if self.statistic == "document_kendall":
             options |= {"statistic": "kendall", "group": self.documents}
         drawn = drawn_correlations(scores.x, scores.y, scores.human, scores.cluster, **options)
-        # Swaps hold differences, of which the 1 is gone.
+        # In differences of swaps the 1 cancels.
         x = (1 + drawn.x) / 2
         y = (1 + drawn.y) / 2
         return drawn._replace(x=x, y=y, swapped=drawn.swapped / 2)
@@ -94,7 +94,7 @@ class Task:
 
 @dataclass(frozen=True, kw_only=True)
 class TasksEvaluation(Evaluation):
-    """Metrics alone over all tasks of a sweep.
+    """Metrics without an explainer over all tasks of a sweep.
 
     statistics: of each language pair. acc_eq of segments by item, spa, and pearson of segments; document_kendall, the
     mean of Kendall's tau-b within documents; pairwise_accuracy and system_pearson of the scores of systems. The mean
@@ -107,7 +107,7 @@ class TasksEvaluation(Evaluation):
     """
 
     VERSION: ClassVar[int] = 3  # a metric that lacks a task is left out; equal distances tie in acc_eq
-    SECONDS: ClassVar[float] = 4e-4  # where a language pair has a dozen metrics
+    SECONDS: ClassVar[float] = 4e-4  # if a language pair has a dozen metrics
     SCOPE: ClassVar[tuple[str, ...]] = OF_PAIR
     QUESTIONS: ClassVar[tuple[str, ...]] = ("bmx_grid.guests.tasks.shared_task",)
     ROWS: ClassVar[Mapping[str, type]] = {
@@ -140,7 +140,7 @@ class TasksEvaluation(Evaluation):
         if len(settings[0].segments.systems) < 2:
             return results
         results[0]["human_ranking"] = list(_human_ranking(settings[0]))
-        # The metric alone is the same in all of its settings: its first one stands for it.
+        # The baseline is the same in all of its settings: its first one represents it.
         first_places = [places[0] for places in grouped(settings, OF_METRIC)]
         for place in first_places:
             results[place]["outliers"] = [_without_outliers(settings[place])]
@@ -149,7 +149,7 @@ class TasksEvaluation(Evaluation):
         return results
 
     def _task(self, settings: Sequence[Finished], statistic: TaskStatistic) -> Task:
-        """A statistic of these metrics on their language pair."""
+        """The statistic of metrics on their language pair."""
         first = settings[0]
         names = (*first.pair, statistic)
         weight = math.prod(self.weights.get(name, 1.0) for name in names)
@@ -157,7 +157,7 @@ class TasksEvaluation(Evaluation):
         return Task(*names, weight, scores, first.codes.documents)
 
     def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[dict[str, Any]]:
-        """With one ranking over the tasks of all language pairs."""
+        """Add one ranking over the tasks of all language pairs."""
         results = super().evaluate(settings, each)
         all_tasks: list[Task] = []
         for result in results:
@@ -192,7 +192,7 @@ class TasksEvaluation(Evaluation):
             if task.statistic in self.pooled:
                 n_pairs = [other.n_system_pairs for other in tasks if other.statistic == task.statistic]
                 share = task.n_system_pairs / max(sum(n_pairs), 1)
-                # Times the number of these tasks: equal weights keep their sum.
+                # Times the number of tasks: equal weights keep their sum.
                 task = replace(task, weight=task.weight * share * len(n_pairs))
             weighed.append(task)
         return weighed
@@ -207,7 +207,7 @@ class TasksEvaluation(Evaluation):
     ) -> Iterator[tuple[str, TaskRank]]:
         """The row of each metric that has all tasks, as mt-metrics-eval's AverageCorrs ranks; none of a single metric.
 
-        A task that is undefined for every metric is none.
+        A task that is undefined for every metric is not one.
         """
         shared = []
         for task in tasks:
@@ -272,13 +272,13 @@ class TasksEvaluation(Evaluation):
 
 
 def _scores(setting: Finished, statistic: TaskStatistic) -> Scores:
-    """The scores of a metric alone, of segments, or of systems where the statistic is of these."""
+    """The scores of a metric without an explainer, per segment or per system, as the statistic needs."""
     if statistic not in OF_SYSTEM_SCORES:
         return scores_at_level(setting, BASE, "segment", statistic, turn=True)
     scores = scores_at_level(setting, BASE, "system", "pearson", turn=True)
     if statistic != "pairwise_accuracy":
         return scores
-    # An agreement compares the systems of an item: here all of them are of one.
+    # An agreement compares the systems of an item: with one item all systems are compared.
     same_item = np.zeros(len(scores.human), dtype=np.int64)
     return replace(scores, cluster=same_item, system=scores.cluster, item=same_item)
 

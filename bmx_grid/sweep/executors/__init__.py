@@ -1,1 +1,1 @@
-"""Where jobs run."""
+"""Executors: they run jobs."""

@@ -1,4 +1,4 @@
-"""What an executor is: jobs in, results out, wherever they run; and how jobs go through anything that gives futures."""
+"""The interface of executors: run jobs in any process, also through anything that gives futures."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ from bmx_grid.core.identity import Component, runtime
 
 _DEVICE = re.compile(r"cuda:\d+|mps|cpu")
 KEPT = "Finished work is kept"
-AHEAD = 3  # jobs that are submitted for each worker: one runs, two wait while results are evaluated here
+AHEAD = 3  # jobs submitted per worker: one runs, two wait while the main process evaluates results
 LOOK_SECONDS = 1.0  # between two looks at the workers
 
 
 class WorkerLost(BmxError):
     """A worker ended before its job did: killed, out of memory, or its machine is gone.
 
-    Every executor raises this for its own kind of loss, with a message that says what to do. Which of the running
-    jobs was the cause is unknown, and none of them has a result.
+    Every executor raises this error for its kind of loss, with the way out in its message. Which of the running jobs
+    was
+    the cause is unknown, and all lose their results.
     """
 
 
@@ -35,8 +36,8 @@ class WorkerLost(BmxError):
 class Job:
     """One piece of work.
 
-    work: called without arguments in any process; it and what it returns can be pickled (functools.partial of a
-    function of a module). needs_device: whether it runs a large model, and so belongs on a device if there are any.
+    work: called without arguments in any process; it and its result can be pickled (functools.partial of a function of
+    a module). needs_device: whether it runs a large model, and so belongs on a device if there are any.
     """
 
     work: Callable[[], Any]
@@ -47,7 +48,7 @@ class Job:
 class Executor(Component):
     """Runs independent jobs.
 
-    A subclass says how in `run`, or which workers there are in `_started`, for anything that returns futures.
+    A subclass implements `run`; for workers that return futures it implements `_started` only.
 
     chunk_texts: about how many texts one job scores; also the most that a killed process loses.
     devices: the devices to use, one worker each ("cuda:0", "cuda:1"); none with (), those of this machine with None.
@@ -62,24 +63,24 @@ class Executor(Component):
         for device in devices:
             if not _DEVICE.fullmatch(device) or devices.count(device) > 1:
                 raise ConfigError(
-                    f"executor.devices: '{device}' is not a device, or named twice; write each of cuda:0, cuda:1, …, "
-                    "mps or cpu once, [] for none, or null for those of this machine."
+                    f"executor.devices: '{device}' is unknown or repeated; write cuda:0, cuda:1, …, mps or cpu, [] for "
+                    "no device, or null for all devices of this machine."
                 )
 
     def check(self) -> None:
-        """Raise BmxError with the way out where this executor cannot run here, before anything is begun."""
+        """Raise BmxError, with the way out, before the sweep if this executor is not available."""
 
     def _started(self) -> AbstractContextManager[Workers]:
-        """The workers. When the block ends no process of them is left; where an error ends it they are killed."""
+        """The workers. When the block ends, all their processes end; if an error ends it they are killed."""
         raise NotImplementedError
 
     def run(self, jobs: Iterable[Job]) -> Iterator[Any]:
-        """What the jobs return, in the order in which they finish.
+        """Yield the jobs' results, in the order in which they finish.
 
-        `jobs` is read as workers get free, a few ahead: what a job turns out to be may depend on results that were
-        handed out before. A job's own exception is raised here. Closing the iterator ends the jobs that are still
-        running, and leaves no process behind.
-        Where workers hold devices, a job with `needs_device` runs on one of these, and finds its device's name in
+        `jobs` is read as workers get free, a few ahead: a job may depend on results that were yielded before. Errors of
+        a job
+        are raised by this iterator. Closing it ends the jobs that are still running, and leaves no process behind.
+        If workers hold devices, a job with `needs_device` runs on such a worker, and finds its device's name in
         `bmx_grid.models.loading.assigned()`.
         Raises WorkerLost when a worker is lost, UnavailableError when no worker is available.
         """
@@ -95,7 +96,7 @@ class Executor(Component):
         with ExitStack() as stack:
             same = copy.copy(self)
             if type(self).run is Executor.run:
-                # The fields of an executor are frozen; what a block keeps is none of them.
+                # The fields of an executor are frozen; the state of a block is not a field.
                 object.__setattr__(same, "run", KeptWorkers(self._started, stack).run)
             yield same
 
@@ -130,10 +131,10 @@ class KeptWorkers:
 
 @dataclass
 class Lane:
-    """One or several workers that take jobs through `submit`; has_device: whether each of them holds a device.
+    """One or several workers that take jobs through `submit`; has_device: whether every worker holds a device.
 
     submit: returns a future, as `concurrent.futures` and Dask have it.
-    expected: that workers will come where there are none yet, so that jobs for them wait.
+    expected: that workers will come if missing yet, so that jobs for them wait.
     open: jobs that were submitted and are not done; done: jobs that ended; held: jobs that wait for these workers.
     """
 
@@ -147,7 +148,7 @@ class Lane:
 
 
 class Workers:
-    """Workers that were started, or found; killed: what is said where a worker ended before its job did."""
+    """Workers that were started, or found; killed: the message if a worker ended before its job did."""
 
     def __init__(self, lanes: Sequence[Lane], killed: str = "") -> None:
         self.lanes = lanes
@@ -157,7 +158,7 @@ class Workers:
         """Called every LOOK_SECONDS; may change the lanes' `n_workers`. Raises BmxError when workers stay away."""
 
     def result(self, future: Any) -> Any:
-        """What a job returned whose future is done. Raises its error."""
+        """The result of a finished future. Raises the job's error."""
         return future.result()
 
     def lost(self, error: BaseException) -> BmxError | None:
@@ -166,7 +167,7 @@ class Workers:
 
 
 def results(workers: Workers, jobs: Iterable[Job]) -> Iterator[Any]:
-    """What the jobs return, as they finish; a job that needs a device waits for a lane that has one, if any has."""
+    """Yield results of jobs as they finish; a job that needs a device waits for a lane with one, if any has."""
     finished: SimpleQueue[tuple[Lane, Any]] = SimpleQueue()
     held: dict[bool, deque[Job]] = {True: deque(), False: deque()}
     remaining = iter(jobs)
@@ -174,7 +175,7 @@ def results(workers: Workers, jobs: Iterable[Job]) -> Iterator[Any]:
     looked = time.monotonic()
 
     def job_for(lane: Lane) -> Job | None:
-        """The next job of the lane's kind, or of any where no lane is of the other kind; others are held."""
+        """The next job of the lane's kind, or of any if no lane is of the other kind; others are held."""
         nonlocal has_more
         others = [other for other in workers.lanes if other.has_device is not lane.has_device]
         kinds = [lane.has_device]

@@ -38,12 +38,12 @@ class Dask(Executor):
     cluster: the full name of the class, as "dask_jobqueue.SLURMCluster", "dask_jobqueue.PBSCluster" or
         "distributed.LocalCluster"; cluster_options: its arguments.
     jobs: of a batch system; one that ends is submitted again while there is work, and the end of the sweep cancels all.
-    device_jobs: that many more jobs, each with one process that holds one device; device_options: what their
-        cluster_options have beside those of the others. Work that needs a device waits for these.
-    log_dir: what the jobs print.
-    timeout: seconds to wait for the scheduler, and for a worker when there is none; jobs may wait in a queue.
+    device_jobs: that many more jobs, of one process that holds one device; device_options: their further
+        cluster_options. Work that needs a device waits for these.
+    log_dir: the folder of the jobs' output.
+    timeout: seconds to wait for the scheduler, and for a worker when there is not one; jobs may wait in a queue.
     cache_dir: of the sweep; workers on other machines must find the same folder there.
-    Workers at an address are given their devices where they are started:
+    Workers at an address get their devices at their start:
     `BMX_DEVICE=cuda:0 dask worker ADDRESS --nthreads 1 --resources device=1`.
     """
 
@@ -61,11 +61,12 @@ class Dask(Executor):
         super().__post_init__()
         if self.devices:
             raise ConfigError(
-                "executor.devices: workers are given their devices where they are started: BMX_DEVICE=cuda:0 dask "
-                f"worker {self.address or 'ADDRESS'} --nthreads 1 --resources device=1; jobs: executor.device_jobs=N."
+                "executor.devices has no effect on running workers. Start a worker with its device: BMX_DEVICE=cuda:0 "
+                f"dask worker {self.address or 'ADDRESS'} --nthreads 1 --resources device=1. For jobs, set "
+                "executor.device_jobs=N."
             )
         if self.jobs + self.device_jobs == 0:
-            raise ConfigError("executor.jobs and executor.device_jobs are both 0; ask for one job at least.")
+            raise ConfigError("executor.jobs and executor.device_jobs are both 0; set executor.jobs=1 or more.")
 
     def check(self) -> None:
         """Raise UnavailableError if a package is missing, ConfigError for what cannot be a cluster or its cache_dir."""
@@ -86,8 +87,8 @@ class Dask(Executor):
         folder = None if self.cache_dir is None else place(self.cache_dir)
         if isinstance(folder, Path) and not folder.is_absolute():
             raise ConfigError(
-                f"cache_dir={self.cache_dir}: workers on other machines would take it for a folder of their own; write "
-                f"the whole path of a folder that all machines share: cache_dir={folder.absolute()}."
+                f"cache_dir={self.cache_dir}: workers on other machines would use a folder of their own; write "
+                f"the absolute path of a shared folder: cache_dir={folder.absolute()}."
             )
 
     @contextmanager
@@ -101,7 +102,7 @@ class Dask(Executor):
             way_out = f"start workers (dask worker {self.address}), and run the same command"
             if self.cluster is not None:
                 where = self.cluster
-                way_out = "see why in its queue, ask for less, or set executor.timeout, and run the same command"
+                way_out = "see why in its queue, reduce the request, or set executor.timeout, and run the same command"
             yield Cluster(clients, self.timeout, where, way_out, expected=self.device_jobs > 0)
 
     def _clients(self, stack: ExitStack) -> dict[bool, Any]:
@@ -122,7 +123,7 @@ class Dask(Executor):
     def own_cluster(self, *, has_device: bool = False) -> Any:
         """A cluster of the class `cluster`, with its jobs submitted.
 
-        Raises ConfigError for what cannot be one, and UnavailableError with what a batch system says.
+        Raises ConfigError for another class, and UnavailableError with the message of a batch system.
         """
         kind = cluster_class(str(self.cluster))
         is_batch = hasattr(kind, "job_cls")
@@ -130,13 +131,13 @@ class Dask(Executor):
         if is_batch:
             options = self._of_batch(options, has_device=has_device)
         elif has_device:
-            raise ConfigError(f"executor.device_jobs: {self.cluster} has no jobs; set them to 0.")
+            raise ConfigError(f"executor.device_jobs: {self.cluster} has no jobs; set executor.device_jobs=0.")
         cluster = None
         try:
             cluster = kind(**options)
             if is_batch:
                 n_jobs = self.device_jobs if has_device else self.jobs
-                # `scale` would not raise what the batch system refuses.
+                # `scale` would hide the batch system's error.
                 for _ in range(n_jobs):
                     cluster.worker_spec.update(cluster.new_worker_spec())
                 cluster.sync(cluster._correct_state)
@@ -146,8 +147,8 @@ class Dask(Executor):
                 _close(cluster)
             if isinstance(error, FileNotFoundError):
                 raise UnavailableError(
-                    f"executor.cluster={self.cluster}: the command {error.filename} is not found here; run this on a "
-                    "machine from which jobs are submitted, or choose executor=loky."
+                    f"executor.cluster={self.cluster}: command {error.filename} not found; run this on a machine "
+                    "that can submit jobs, or choose executor=loky."
                 ) from error
             text = str(error).rpartition("stderr:")[2]
             reason = " ".join(text.split())[:300].rstrip(".")
@@ -167,7 +168,7 @@ class Dask(Executor):
         if self.log_dir is not None:
             options.setdefault("log_directory", str(folder_path(self.log_dir, "executor.log_dir").absolute()))
         arguments = ["--no-dashboard"]
-        # What the user's prologue or environment sets stays.
+        # Variables of the user's prologue or environment have precedence.
         share = cores if has_device else 1
         prologue = [f'export {name}="${{{name}:-{share}}}"' for name in THREADS]
         if has_device:
@@ -186,7 +187,7 @@ def _connected(address: str, timeout: float, stack: ExitStack) -> Any:
         client = distributed.Client(address, timeout=timeout)
     except (OSError, ValueError) as error:
         raise UnavailableError(
-            f"executor.address={address}: no Dask scheduler answers there ({error}). "
+            f"executor.address={address}: no Dask scheduler answers ({error}). "
             "Start one with `dask scheduler`, or use executor=loky."
         ) from error
     stack.callback(_close, client)
@@ -194,13 +195,13 @@ def _connected(address: str, timeout: float, stack: ExitStack) -> Any:
 
 
 def _close(opened: Any) -> None:
-    """Close a client or a cluster, whose jobs are cancelled; how it ends says nothing about the work."""
+    """Close a client or a cluster and cancel its jobs; errors are ignored, since the work is done or lost before."""
     with uninterrupted(), suppress(TimeoutError, ValueError, AssertionError, RuntimeError, OSError):
         opened.close(timeout=CLOSE_SECONDS)
 
 
 def cluster_class(name: str) -> Any:
-    """The class of a full name. Raises ConfigError if there is none.
+    """The class of a full name. Raises ConfigError if there is not one.
 
     When dask-jobqueue is imported, it makes Ctrl-C end the process with status 0: kept from that here.
     """
@@ -211,7 +212,7 @@ def cluster_class(name: str) -> Any:
         return getattr(importlib.import_module(module), last)
     except (ImportError, AttributeError, ValueError) as error:
         raise ConfigError(
-            f"executor.cluster={name}: {error}; name a class of Dask's that is installed, as "
+            f"executor.cluster={name}: {error}; name a class of Dask clusters that is installed, as "
             "distributed.LocalCluster or dask_jobqueue.SLURMCluster."
         ) from error
     finally:
@@ -219,10 +220,10 @@ def cluster_class(name: str) -> Any:
 
 
 class Cluster(Workers):
-    """Dask's workers, and whether there still are those that the jobs need.
+    """Dask's workers, watched for the ones that the jobs need.
 
     clients: of the schedulers whose workers hold no device, and whose hold one; mostly the same.
-    timeout: seconds without a worker until that is an error, which says where, and the way out.
+    timeout: seconds without a worker before an error with the way out.
     expected: whether workers of each kind will come.
     """
 
@@ -236,7 +237,7 @@ class Cluster(Workers):
         lanes = []
         for has_device, client in clients.items():
             resources = {DEVICE: 1} if has_device else {}
-            # Dask takes calls that look the same for one: pure=False has each of them run.
+            # Dask runs equal calls once: pure=False makes it run every call.
             submit = partial(client.submit, pure=False, resources=resources)
             lanes.append(Lane(submit, 0, has_device, expected))
         super().__init__(lanes)
@@ -254,7 +255,7 @@ class Cluster(Workers):
             if lane.n_workers > 0 or (is_idle and others_work):
                 self._seen[lane.has_device] = now
             elif waited > self._timeout and not (lane.has_device and is_idle):
-                if not answers:  # and no open job was there to be cancelled
+                if not answers:  # and no open job was left to cancel
                     raise CancelledError
                 kind = "worker that holds a device" if lane.has_device else "worker"
                 raise UnavailableError(
@@ -262,7 +263,7 @@ class Cluster(Workers):
                 )
 
     def result(self, future: Any) -> Any:
-        """As `Workers.result`; one that was lost with the worker that holds it is computed again by another one."""
+        """The result of a future; a result lost with its worker is computed again by another worker."""
         while True:
             try:
                 return future.result(timeout=FETCH_SECONDS)
@@ -272,7 +273,7 @@ class Cluster(Workers):
                 self.look()
 
     def lost(self, error: BaseException) -> BmxError | None:
-        """WorkerLost for a job that was tried on several workers, UnavailableError where the connection broke."""
+        """WorkerLost for a job that was tried on several workers, UnavailableError if the connection broke."""
         import distributed
 
         if isinstance(error, distributed.scheduler.KilledWorker):
@@ -280,7 +281,8 @@ class Cluster(Workers):
                 "a job was tried on several Dask workers, and each was lost; most often memory ran out. "
                 f"{KEPT}: run the same command again with fewer workers, or with more memory for each."
             )
-        # Dask raises what it was at when the connection broke: a cancelled future, a closed stream, a failed send.
+        # When the connection breaks, Dask raises an error of its current step: a cancelled future, a closed stream, a
+        # failed send.
         is_cancelled = isinstance(error, CancelledError)
         if not is_cancelled and (not isinstance(error, Exception) or isinstance(error, BmxError) or self._answers()):
             return None
@@ -309,7 +311,7 @@ class Cluster(Workers):
 
 
 def quiet_dask() -> None:
-    """No log of Dask's: a lost worker or a closed connection is either made good or raises an error here."""
+    """Silence Dask's log: a lost worker or a closed connection is replaced, or raises an error."""
     import distributed  # noqa: F401  # which sets levels when it is imported, those of some parts apart
 
     for name in ("distributed", *logging.root.manager.loggerDict):
@@ -318,7 +320,7 @@ def quiet_dask() -> None:
 
 
 def workers_of(client: Any) -> dict[str, Any]:
-    """What the scheduler knows about each worker, by its address. Raises OSError when it does not answer."""
+    """Ask the scheduler for its workers, by their address. Raises OSError when it does not answer."""
     # Not client.scheduler_info, which answers from memory when the scheduler is gone.
     workers: dict[str, Any] = client.sync(client.scheduler.identity)["workers"]
     return workers

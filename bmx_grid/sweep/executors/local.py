@@ -26,8 +26,8 @@ MAX_PROCESSES = 1_024  # each takes hundreds of megabytes; larger numbers are sl
 # Libraries that start threads of their own read these when they are loaded.
 _LIBRARIES = ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM", "NUMBA", "NUMEXPR")
 THREADS = tuple(f"{name}_NUM_THREADS" for name in _LIBRARIES)
-# Warnings of loky's that would tear the progress bar apart and leave a user nothing to do: it replaces a worker whose
-# memory has grown; and without psutil it cannot look for processes that workers started, of which there are none.
+# Silence two warnings of loky, which break the progress bar and need no action: it replaces a worker whose memory has
+# grown; and without psutil it cannot look for processes that workers started, which these workers never do.
 _NO_NEWS = ("A worker stopped while some jobs were given to the executor", "Failed to kill subprocesses")
 
 
@@ -41,7 +41,7 @@ class Sequential(Executor):
             raise ConfigError("executor.devices: executor=sequential uses one device; name one, or use executor=loky.")
 
     def run(self, jobs: Iterable[Job]) -> Iterator[Any]:
-        """As `Executor.run` says; no worker can be lost."""
+        """As `Executor.run`; no worker can be lost."""
         device = next(iter(self.devices or ()), None)  # without one a model chooses its own, as it does everywhere
         for job in jobs:
             with assigned_here(device):
@@ -61,7 +61,7 @@ class Loky(Executor):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.n_jobs == 0:
-            raise ConfigError("n_jobs: 0 processes do nothing; write their number, or -1 for one per processor.")
+            raise ConfigError("executor.n_jobs must be at least 1, or -1 for one process per CPU; got 0.")
 
     @contextmanager
     def _started(self) -> Iterator[Workers]:
@@ -85,7 +85,7 @@ def processes(
 ) -> Iterator[Callable[[Callable[[], Any]], Any]]:
     """A pool's `submit`. When the block ends, no process is left; they are killed if jobs are still running.
 
-    n_pools: how many such pools share the processors, of which each process has a fair share. variables: further ones
+    n_pools: number of such pools that share the processors; every process gets an equal share. variables: further ones
     of the processes' environment.
     """
     from joblib import cpu_count
@@ -120,8 +120,9 @@ def processes(
 def _forget_waiting(pool: Any) -> None:
     """Take back the jobs that no process has got yet.
 
-    Where workers are killed, loky (joblib 1.6) forgets the jobs and then looks up the numbers of those that waited:
-    its thread ended with a KeyError, and left what it would have closed.
+    After workers are killed, loky (joblib 1.6) forgets the jobs and then looks up the numbers of waiting ones: its
+    thread
+    ends with a KeyError, and leaves its resources open.
     """
     with suppress(Empty):
         while True:
