@@ -6,7 +6,7 @@ import tomllib
 import pytest
 from fakes import ROOT
 
-from bmx_grid.core.configure import build, load_option, options
+from bmx_grid.core.configure import build, load_option, option_class, options
 from bmx_grid.metrics.base import Metric
 
 # Settings without which an option of a user's own parts cannot be made.
@@ -82,3 +82,16 @@ def test_a_row_has_what_its_metric_needs(name):
 def test_a_row_has_the_default_of_its_explainer(explainer, key):
     shown = " ".join(rows("metrics_and_explainers.md", "explainer")[explainer])
     assert re.search(rf"\b{load_option('explainer', explainer)[key]}\b", shown)
+
+
+def test_the_tables_of_a_sweep_are_those_of_its_evaluations():
+    text = (ROOT / "docs" / "reference" / "formats.md").read_text(encoding="utf-8")
+    table = text.partition("| evaluation | tables | hold |\n|---|---|---|\n")[2].partition("\n\n")[0]
+    shown: dict[str, list[str]] = {}
+    evaluation = ""
+    for line in table.splitlines():
+        name, tables = re.findall(r"[^|]+", line)[:2]
+        evaluation = name.strip(" `") or evaluation
+        shown.setdefault(evaluation, []).extend(re.findall(r"`(\w+)`", tables))
+    written = {name: sorted(option_class("evaluation", name).ROWS) for name in options("evaluation")}
+    assert {name: sorted(tables) for name, tables in shown.items()} == written
