@@ -48,11 +48,13 @@ def test_the_blocks_of_the_page_on_python_run(run_blocks, tmp_path):
     assert len(known["differences"]) >= 4 * 4 and len(known["found"].settings) == 1
 
 
-def test_the_concepts_are_what_the_code_does(run_blocks):
+def test_the_page_on_how_bmx_works_is_what_the_code_does(run_blocks, capsys):
     """The page's own assertions are about power means, the shift, selection and undefined correlations."""
-    known = run_blocks("concepts.md")
+    known = run_blocks("explanation/how_bmx_works.md")
     shared = known["scored"].explanations[0].attributions["hypothesis"]
     assert shared[1] < 0 and shared[1] == shared.min(), "dog, without which chrF rises"
+    shown = re.findall(r"```text\n([\[{].*?)```", text_of("explanation/how_bmx_works.md"), flags=re.DOTALL)
+    assert "".join(shown) == capsys.readouterr().out
 
 
 def test_the_blocks_on_boosts_run(run_blocks):
@@ -61,7 +63,7 @@ def test_the_blocks_on_boosts_run(run_blocks):
 
 
 def test_the_blocks_on_judgements_run(run_blocks):
-    known = run_blocks("statistics.md")
+    known = run_blocks("explanation/tests_and_intervals.md")
     assert known["ratings"].isna().sum().sum() == 1 and known["ratings"].max().max() <= 6
 
 
@@ -70,7 +72,14 @@ def test_the_block_on_measures_runs(run_blocks):
     assert known["pdp"][0] > known["pdp"][1]
 
 
-RUN_ABOVE = {"python.md", "concepts.md", "boosts.md", "statistics.md", "measures.md", "own_parts.md"}
+RUN_ABOVE = {
+    "python.md",
+    "boosts.md",
+    "measures.md",
+    "own_parts.md",
+    "explanation/how_bmx_works.md",
+    "explanation/tests_and_intervals.md",
+}
 RUN_ELSEWHERE = {"first_steps.md"}  # by tests/test_first_steps.py
 
 
@@ -120,7 +129,11 @@ def test_the_gallery_is_drawn_by_its_command(tmp_path):
 
 
 def test_no_page_has_python_that_is_not_run():
-    pages = {path.name for path in (ROOT / "docs").glob("*.md") if "```python\n" in path.read_text(encoding="utf-8")}
+    docs = ROOT / "docs"
+    pages = set()
+    for path in docs.rglob("*.md"):
+        if "```python\n" in path.read_text(encoding="utf-8"):
+            pages.add(path.relative_to(docs).as_posix())
     assert pages == RUN_ABOVE | RUN_ELSEWHERE
 
 

@@ -21,7 +21,7 @@ from bmx_grid.sweep.executors.dask import Dask
 from bmx_grid.sweep.folder import STAMP
 
 RUN_WHOLE = "docs/first_steps.md"  # by tests/test_first_steps.py
-PAGES = sorted({path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md")} - {RUN_WHOLE})
+PAGES = sorted({path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md")} - {RUN_WHOLE})
 PYTHON = "python -m bmx_grid "
 OTHERS = ("data", "score", "analyse", "compare", "check")
 OF_OTHERS = ("podman", "vllm", "mlflow", "dask", "export", "python3", "python")
@@ -154,5 +154,5 @@ DOCUMENTED = [*options("sweep"), *options("dataset"), "share_shifted", "plateau"
 
 @pytest.mark.parametrize("name", sorted({*DOCUMENTED} - {"tabular"}))
 def test_the_docs_have_a_row_for(name):
-    pages = "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md")))
+    pages = "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").rglob("*.md")))
     assert re.search(rf"^\| `{name}` \|", pages, flags=re.MULTILINE)

@@ -161,7 +161,7 @@ class DatasetReader(Component):
         # `download` fetches only files that it can check.
         unknown_files = without_checksum(str(path.relative_to(data_dir)) for path in missing)
         if not self.sources:
-            way_out = "make the files as described in docs/data.md."
+            way_out = "make the files as described in docs/how-to/use_published_data.md."
         elif unknown_files:
             way_out = f"put the files there by hand{self.published_at()}: their checksums are unknown."
         else:

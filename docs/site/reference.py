@@ -202,7 +202,7 @@ def run_notebook() -> Any:
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """Links as they stand in the repository, which its own pages show as well, become links of the site."""
     own = page.file.src_uri
-    if own.startswith("reference/"):
+    if page.file.generated_by and own.startswith("reference/"):  # made by `pages`, with links of the site
         return markdown
     of_site = {place: source for source, place in placed().items()}
     source = of_site.get(own, f"docs/{own}")
