@@ -161,7 +161,7 @@ class DatasetReader(Component):
         # `download` fetches only files that it can check.
         unknown_files = without_checksum(str(path.relative_to(data_dir)) for path in missing)
         if not self.sources:
-            way_out = "make the files as docs/data.md says."
+            way_out = "make the files as docs/how-to/use_published_data.md says."
         elif unknown_files:
             way_out = f"put the files there by hand{self.published_at()}: no checksum of them is known here."
         else:

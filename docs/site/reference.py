@@ -67,7 +67,7 @@ def configuration() -> str:
     parts = [
         "# Configuration",
         "Every key can be set on the command line (`python -m bmx_grid limit=10 explainer.lime.num_samples=500`) and "
-        "from Python ([`bmx_grid.run`](../python.md)). The keys at the top:",
+        "from Python ([`bmx_grid.run`](../how-to/use_python.md)). The keys at the top:",
         f"```yaml\n{top}```",
     ]
     for group in groups():
@@ -124,7 +124,7 @@ def python() -> str:
     tree = (inspect.getdoc(importlib.import_module("bmx_grid.core.errors")) or "").split("\n\n")[1]
     parts = [
         "# Python",
-        "Examples: [From Python](../python.md). All names are imported from `bmx_grid`; `bmx_grid.__version__` is the "
+        "Examples: [Use Python](../how-to/use_python.md). All names are imported from `bmx_grid`; `bmx_grid.__version__` is the "
         "version of the package.",
         *listed_names("bmx_grid", sorted(names, key=str.lower)),
         "## Explanations and verdicts",
@@ -142,7 +142,7 @@ def measures() -> str:
 
     parts = [
         "# Statistics",
-        "Examples: [Statistics alone](../measures.md). All names are imported from `bmx_grid.measures`. "
+        "Examples: [Use the statistics](../how-to/use_the_statistics.md). All names are imported from `bmx_grid.measures`. "
         "`float64[N, K]` is an array (or nested lists) with N rows and K columns.",
         *listed_names("bmx_grid.measures", sorted(bmx_grid.measures.__all__, key=str.lower)),
         "## Results",
@@ -202,7 +202,7 @@ def run_notebook() -> Any:
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """Links as they stand in the repository, which its own pages show as well, become links of the site."""
     own = page.file.src_uri
-    if own.startswith("reference/"):
+    if page.file.generated_by and own.startswith("reference/"):  # made by `pages`, with links of the site
         return markdown
     of_site = {place: source for source, place in placed().items()}
     source = of_site.get(own, f"docs/{own}")

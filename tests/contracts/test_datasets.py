@@ -62,6 +62,6 @@ def test_missing_files_are_named_with_the_way_to_them(reader, tmp_path):
     if not reader.needs(pair):
         pytest.skip("its files are in the package")
     fetched = rf"or fetch the files with: python -m bmx_grid data download {reader.name} "
-    way = fetched if reader.sources else "or make the files as docs/data.md says"
+    way = fetched if reader.sources else "or make the files as docs/how-to/use_published_data.md says"
     with pytest.raises(DataMissingError, match=rf"{reader.needs(pair)[0]}.*Set data_dir to the folder .*{way}"):
         reader.read(tmp_path, pair)

@@ -18,7 +18,7 @@ from bmx_grid.evaluations.verdicts import LEGEND, Label
 from bmx_grid.report.html import write_report
 from bmx_grid.report.table import markdown
 
-# As docs/statistics.md has them.
+# As docs/explanation/verdicts.md has them.
 LABELS = ["helps", "informative", "redundant", "open", "confounded", "hurts", "no gain shown", "too little data"]
 
 
