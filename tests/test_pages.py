@@ -70,13 +70,19 @@ def folder(tmp_path, monkeypatch) -> Path:
     return work
 
 
+def value_of(number: str) -> float:
+    return float(number.replace(",", "").replace("−", "-"))
+
+
 def numbers_agree(shown: str, printed: str) -> bool:
     """Whether two lines differ in the last digits of decimal fractions at most."""
     if NUMBER.sub("0", shown).split() != NUMBER.sub("0", printed).split():
         return False
     for one, other in zip(NUMBER.findall(shown), NUMBER.findall(printed), strict=True):
         digits = len(one.partition(".")[2])
-        difference = abs(float(one.replace(",", "").replace("−", "-")) - float(other.replace(",", "").replace("−", "-")))
+        difference = abs(
+            float(one.replace(",", "").replace("−", "-")) - float(other.replace(",", "").replace("−", "-"))
+        )
         if difference > (1.01 * UNITS_OF_THE_LAST_DIGIT * 10**-digits if digits else 0):
             return False
     return True
