@@ -5,7 +5,7 @@ python experiments/beyond_bmx/make.py OUTPUT_DIR…          print the tables of
 
 Data sets are read below BMX_DATA_DIR (`python -m bmx_grid data` fetches them), results go to outputs/. A table has one
 row for each metric, explainer and boost, on the widest scope: gains in Pearson's r and partial r, 95 % intervals.
-docs/statistics.md says what the columns and verdicts are.
+docs/explanation/verdicts.md explains the columns and verdicts.
 """
 
 from __future__ import annotations
