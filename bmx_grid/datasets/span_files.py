@@ -117,11 +117,12 @@ def read_spans(path: Path) -> ImportedFile:
     kind = span_format(path)
     readers = {RATING: _ratings, ESA: _esa, MQM: _mqm, QE: _qe, BIO: _bio, NESTED: _nested, JSONL: _jsonl}
     if kind is None:
-        raise DataError(f"{path}: not a format of error spans that is known here; docs/reference/formats.md lists them.")
+        raise DataError(f"{path}: not a known format of error spans; docs/reference/formats.md lists them.")
     try:
         rows = pd.DataFrame(list(readers[kind](path)))
     except (KeyError, TypeError, ValueError, AttributeError, csv.Error) as error:
-        raise DataError(f"{path}: not {kind} as docs/reference/formats.md describes it ({first_line(error)}).") from error
+        described = f"{kind} as docs/reference/formats.md describes it"
+        raise DataError(f"{path}: not {described} ({first_line(error)}).") from error
     if rows.empty:
         raise DataError(f"{path}: holds no judged text; name a file with error spans.")
     return ImportedFile(path, rows.astype(object))
