@@ -1,15 +1,13 @@
-"""The documentation: its Python runs as it stands there, its notebook runs, its site builds, every key is explained."""
+"""The documentation: its notebook runs, its site builds, every key is explained. tests/test_pages.py runs its pages."""
 
 import importlib
 import inspect
 import json
 import os
 import re
-import shlex
 import subprocess
 import sys
 
-import pandas as pd
 import pytest
 import yaml
 from fakes import ROOT
@@ -17,7 +15,6 @@ from scripts import script
 
 import bmx_grid
 from bmx_grid import measures
-from bmx_grid.commands.check import main as check_parts
 from bmx_grid.core.configure import CONFIGS, groups, options
 
 
@@ -25,73 +22,10 @@ def text_of(page: str) -> str:
     return (ROOT / "docs" / page).read_text(encoding="utf-8")
 
 
-@pytest.fixture
-def run_blocks(tmp_path, monkeypatch, blank_figures):
-    """Runs the Python of a page in an empty folder, block after block; what is then known by name."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("BMX_CACHE_DIR", str(tmp_path / "cache"))
-
-    def run(page: str) -> dict[str, object]:
-        known: dict[str, object] = {}
-        blocks = re.findall(r"```python\n(.*?)```", text_of(page), flags=re.DOTALL)
-        assert blocks
-        for number, block in enumerate(blocks, start=1):
-            exec(compile(block, f"docs/{page}, block {number}", "exec"), known)
-        return known
-
-    return run
-
-
-def test_the_blocks_of_the_page_on_python_run(run_blocks, tmp_path):
-    known = run_blocks("python.md")
-    assert (tmp_path / "curves.png").stat().st_size > 10_000
-    assert len(known["differences"]) >= 4 * 4 and len(known["found"].settings) == 1
-
-
-def test_the_page_on_how_bmx_works_is_what_the_code_does(run_blocks, capsys):
-    """The page's own assertions are about power means, the shift, selection and undefined correlations."""
-    known = run_blocks("explanation/how_bmx_works.md")
-    shared = known["scored"].explanations[0].attributions["hypothesis"]
-    assert shared[1] < 0 and shared[1] == shared.min(), "dog, without which chrF rises"
-    shown = re.findall(r"```text\n([\[{].*?)```", text_of("explanation/how_bmx_works.md"), flags=re.DOTALL)
-    assert "".join(shown) == capsys.readouterr().out
-
-
-def test_the_blocks_on_boosts_run(run_blocks):
-    known = run_blocks("boosts.md")
-    assert known["scorer"].reads == ("reference", "hypothesis")
-
-
-def test_the_blocks_on_judgements_run(run_blocks):
-    known = run_blocks("explanation/tests_and_intervals.md")
-    assert known["ratings"].isna().sum().sum() == 1 and known["ratings"].max().max() <= 6
-
-
-def test_the_block_on_measures_runs(run_blocks):
-    known = run_blocks("measures.md")
-    assert known["pdp"][0] > known["pdp"][1]
-
-
-RUN_ABOVE = {
-    "python.md",
-    "boosts.md",
-    "measures.md",
-    "own_parts.md",
-    "explanation/how_bmx_works.md",
-    "explanation/tests_and_intervals.md",
-}
-RUN_ELSEWHERE = {"first_steps.md"}  # by tests/test_first_steps.py
-
-
-def test_the_python_of_the_readme_runs(run_blocks, capsys):
-    run_blocks("../README.md")
-    assert "no gain shown" in capsys.readouterr().out
-
-
 def test_the_bibtex_is_that_of_the_citation_file():
     """Title, version, licence, authors and number of what CITATION.cff names first."""
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    shown = text_of("questions.md").replace("\\_", "_").replace("{", "").replace("}", "")
+    shown = text_of("how-to/reproduce_a_paper.md").replace("\\_", "_").replace("{", "").replace("}", "")
     paper = cited["references"][0]
     authors = " and ".join(f"{author['family-names']}, {author['given-names']}" for author in paper["authors"])
     arxiv = paper["identifiers"][0]["value"]
@@ -126,46 +60,6 @@ def test_the_gallery_is_drawn_by_its_command(tmp_path):
         for file in gallery.glob("*.svg"):
             words = [of_figure(path) for path in (file, module.GALLERY / file.name)]
             assert words[0] == words[1], "to renew: python docs/site/gallery.py outputs/quickstart"
-
-
-def test_no_page_has_python_that_is_not_run():
-    docs = ROOT / "docs"
-    pages = set()
-    for path in docs.rglob("*.md"):
-        if "```python\n" in path.read_text(encoding="utf-8"):
-            pages.add(path.relative_to(docs).as_posix())
-    assert pages == RUN_ABOVE | RUN_ELSEWHERE
-
-
-def test_the_page_on_own_parts_is_a_folder_that_runs(run_blocks, tmp_path, monkeypatch):
-    """Files as the page names them, the command as it stands there, then its Python."""
-    for name, text in re.findall(r'```\w+ title="(.*?)"\n(.*?)```', text_of("own_parts.md"), flags=re.DOTALL):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    (command,) = re.findall(r"```bash\n(.*?)```", text_of("own_parts.md"), flags=re.DOTALL)
-    command = command.removeprefix("# needs the four files above\n")
-    words = shlex.split(command.replace("\\\n", " ").replace("PYTHONPATH=.", f"PYTHONPATH={ROOT}{os.pathsep}."))
-    environment = dict(assignment.split("=", 1) for assignment in words[:2])
-    quick = ("executor=sequential", "analysis=false", "evaluation=[grid]", "dataset.sample.language_pairs=[de-en]")
-    process = subprocess.run(
-        [sys.executable, *words[3:], *quick],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        env={**os.environ, **environment},
-    )
-    assert process.returncode == 0, process.stderr[-2000:]
-    settings = pd.read_csv(next(tmp_path.glob("outputs/*/settings.csv"))).set_index(["metric", "explainer"])
-    assert set(settings.index) == {
-        (metric, explainer) for metric in ("bigrams", "chrf") for explainer in ("alone", "erasure")
-    }
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.setenv("BMX_ALLOWED_PACKAGES", "")
-    known = run_blocks("own_parts.md")
-    assert check_parts(["bigrams", "alone", "--config-dir", "conf"]) == 0
-    assert "python -m bmx_grid check bigrams alone --config-dir conf" in text_of("own_parts.md")
-    again = known["run"].settings.iloc[0]
-    assert again["baseline"] == settings.loc[("bigrams", "alone"), "baseline"]
 
 
 # Numbers, and the sign of an attribution near 0, may differ between processors.

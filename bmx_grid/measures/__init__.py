@@ -1,6 +1,6 @@
 """Statistics of metrics and human judgements: arrays in, numbers out; no texts, no files, no configuration.
 
-A library of its own that requires only NumPy, SciPy and Numba (docs/measures.md).
+A library of its own that requires only NumPy, SciPy and Numba (docs/how-to/use_the_statistics.md).
 
 | name | purpose |
 |---|---|

@@ -70,7 +70,7 @@ class Comet(_OfLibrary):
     PACKAGE: ClassVar[str] = "unbabel-comet"
     LIMITS: ClassVar[str] = (
         "Its release 2.2.7 requires numpy<2 and transformers<5, older than bmx_grid's: run it in an "
-        "environment of its own with metric=[command] (docs/comet.md)."
+        "environment of its own with metric=[command] (docs/how-to/explain_and_boost_comet.md)."
     )
 
     model: str = identity("Unbabel/wmt20-comet-qe-da")

@@ -67,7 +67,7 @@ def configuration() -> str:
     parts = [
         "# Configuration",
         "Every key can be set on the command line (`python -m bmx_grid limit=10 explainer.lime.num_samples=500`) and "
-        "from Python ([`bmx_grid.run`](../python.md)). The keys at the top:",
+        "from Python ([`bmx_grid.run`](../how-to/use_python.md)). The keys at the top:",
         f"```yaml\n{top}```",
     ]
     for group in groups():
@@ -124,8 +124,8 @@ def python() -> str:
     tree = (inspect.getdoc(importlib.import_module("bmx_grid.core.errors")) or "").split("\n\n")[1]
     parts = [
         "# Python",
-        "Examples: [From Python](../python.md). All names are imported from `bmx_grid`; `bmx_grid.__version__` is the "
-        "version of the package.",
+        "Examples: [Use Python](../how-to/use_python.md). All names are imported from `bmx_grid`; "
+        "`bmx_grid.__version__` is the version of the package.",
         *listed_names("bmx_grid", sorted(names, key=str.lower)),
         "## Explanations and verdicts",
         *(f"::: bmx_grid.{name}\n    options: {{heading_level: 3}}" for name in RESULTS["bmx_grid"]),
@@ -142,8 +142,9 @@ def measures() -> str:
 
     parts = [
         "# Statistics",
-        "Examples: [Statistics alone](../measures.md). All names are imported from `bmx_grid.measures`. "
-        "`float64[N, K]` is an array with N rows and K columns; parameters of type `ArrayLike` also accept lists.",
+        "Examples: [Use the statistics](../how-to/use_the_statistics.md). All names are imported from "
+        "`bmx_grid.measures`. `float64[N, K]` is an array with N rows and K columns; parameters of type `ArrayLike` also "
+        "accept lists.",
         *listed_names("bmx_grid.measures", sorted(bmx_grid.measures.__all__, key=str.lower)),
         "## Results",
         *(f"::: bmx_grid.{name}\n    options: {{heading_level: 3}}" for name in RESULTS["bmx_grid.measures"]),

@@ -129,7 +129,7 @@ def shown_in(page: Path) -> list[tuple[str, str]]:
     return commands
 
 
-@pytest.mark.parametrize(("command", "output"), shown_in(ROOT / "docs" / "hydra.md"))
+@pytest.mark.parametrize(("command", "output"), shown_in(ROOT / "docs" / "how-to" / "use_hydra.md"))
 def test_the_page_on_hydra_shows_what_is_printed(command, output, call, tmp_path):
     (tmp_path / "conf" / "metric").mkdir(parents=True)
     (tmp_path / "conf" / "mine.yaml").write_text("defaults: [config, _self_]\nname: of_mine\n")
