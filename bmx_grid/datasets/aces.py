@@ -1,6 +1,6 @@
 """ACES (Amrhein et al. 2022) and SPAN-ACES (Moghe et al. 2024): a good translation and one with an error.
 
-The data are CC BY-NC-SA 4.0 and never in this package: users download them (docs/contrastive.md).
+The data are CC BY-NC-SA 4.0 and never in this package: users download them (docs/how-to/use_contrastive_pairs.md).
 """
 
 from __future__ import annotations

@@ -143,8 +143,8 @@ def measures() -> str:
     parts = [
         "# Statistics",
         "Examples: [Use the statistics](../how-to/use_the_statistics.md). All names are imported from "
-        "`bmx_grid.measures`. `float64[N, K]` is an array with N rows and K columns; parameters of type `ArrayLike` also "
-        "accept lists.",
+        "`bmx_grid.measures`. `float64[N, K]` is an array with N rows and K columns; parameters of type `ArrayLike` "
+        "also accept lists.",
         *listed_names("bmx_grid.measures", sorted(bmx_grid.measures.__all__, key=str.lower)),
         "## Results",
         *(f"::: bmx_grid.{name}\n    options: {{heading_level: 3}}" for name in RESULTS["bmx_grid.measures"]),

@@ -75,5 +75,5 @@ def test_ids_of_the_file_are_kept(tmp_path):
 
 
 def test_without_the_file_it_is_said_where_it_is(tmp_path):
-    with pytest.raises(DataMissingError, match=r"aces/span_aces.jsonl.*docs/data.md"):
+    with pytest.raises(DataMissingError, match=r"aces/span_aces.jsonl.*docs/how-to/use_published_data.md"):
         Aces(name="aces").read(tmp_path, "de-en")

@@ -245,9 +245,7 @@ def test_settings_that_are_not_wanted_are_left_out_with_their_number(sweep, tmp_
         ("en-de", "random", "random"),
     }
     printed = " ".join(capsys.readouterr().out.split())
-    assert re.search(
-        r"left out: sample · \S+ · \w+ · \w+ and 8 more: not wanted in this sweep \(leave_out\) ", printed
-    )
+    assert re.search(r"left out: sample · \S+ · \w+ · \w+ and 8 more: not wanted in this sweep \(leave_out\) ", printed)
     assert "left out: no_such/*/*/*: no setting fits this pattern of leave_out; correct or delete it " in printed
     assert "*/en-de/chr?/*" not in printed
     assert "ter is a metric whose lower" not in printed, "what is not wanted is not said to be impossible as well"
