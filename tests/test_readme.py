@@ -28,7 +28,7 @@ PAGES = sorted(
 )
 PYTHON = "python -m bmx_grid "
 OTHERS = ("data", "score", "analyse", "compare", "check")
-OF_OTHERS = ("podman", "vllm", "mlflow", "dask", "export", "python3", "python")
+OF_OTHERS = ("podman", "vllm", "mlflow", "dask", "export", "python3", "python", "~/comet/bin/pip", "hf")
 MAKES_FILES = ("printf", "cp")
 # What a command names and a checkout does not have: files, folders of results, places of the reader's.
 NAMED = re.compile(
@@ -83,6 +83,16 @@ def folder(tmp_path):
     pair = head.split("\t").index("language_pair")
     kept = [row for row in rows if row.split("\t")[pair] == rows[0].split("\t")[pair]]
     (tmp_path / "my.tsv").write_text("\n".join([head, *kept]) + "\n", encoding="utf-8")
+    # Scores of the same segments, as somebody else's metric.
+    columns = [head.split("\t").index(name) for name in ("id", "system")]
+    scores = ["id\tsystem\tscore"]
+    for number, row in enumerate(kept):
+        cells = row.split("\t")
+        scores.append("\t".join([*(cells[column] for column in columns), str(number)]))
+    for name in ("imported", "theirs"):
+        path = tmp_path / "scores" / "de-en" / f"{name}.tsv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("\n".join(scores) + "\n", encoding="utf-8")
     return tmp_path
 
 
