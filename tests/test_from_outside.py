@@ -1,6 +1,6 @@
 """A boost, an evaluation, an executor and a question from another package, as docs/contributing shows them.
 
-A metric and an explainer: docs/how-to/add_a_metric_or_explainer.md, which test_pages.py runs.
+A metric and an explainer: docs/how-to/add_a_metric_or_explainer.md, which test_doc_pages.py runs.
 """
 
 import os

@@ -20,7 +20,9 @@ def test_a_table_holds_what_was_measured(file):
 
 
 def test_every_table_was_measured():
-    marks = [line for line in README.splitlines() if line.startswith("<!-- ")]
+    # Marks that name a script are of tables that its own test compares.
+    marks = [line for line in README.splitlines() if line.startswith("<!-- ") and line != "<!-- end -->"]
+    marks = [line for line in marks if ".py" not in line]
     assert sorted(marks) == [f"<!-- {file.stem} -->" for file in MEASURED]
 
 

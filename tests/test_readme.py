@@ -1,6 +1,6 @@
 """Commands of README and docs that need what a test lacks ("# needs …"): sweeps are planned, others are tried on files.
 
-All other commands are run as written by tests/test_pages.py.
+All other commands are run as written by tests/test_doc_pages.py.
 """
 
 import json

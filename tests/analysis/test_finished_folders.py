@@ -293,7 +293,7 @@ def test_a_question_that_fails_is_said_and_leaves_the_rest(ext, monkeypatch, cap
     bmx.run(None, *SMALL, "explainer=[erasure]", "evaluation=[levels,sizes]", output_dir="out", config_dir="conf")
     said = "The question ext.question failed: ZeroDivisionError"
     assert said in " ".join(capsys.readouterr().out.split())
-    assert "Correlation of the metrics alone" in (ext / "out" / "report.html").read_text()
+    assert "Correlation of the unboosted metrics" in (ext / "out" / "report.html").read_text()
     assert main(["out"]) == 0
     assert said in capsys.readouterr().err
 

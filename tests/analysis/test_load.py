@@ -117,7 +117,7 @@ REFUSED = {
     "no grid": (replaced("p", np.arange(1.0 * ARROW.num_rows)), "of 4,320 points of this setting are missing"),
     "rows twice": (
         pa.concat_tables([ARROW, ARROW.slice(0, 7)]),
-        "t.csv: row 1441 gives d1 · a · m1 · lime at w = 0, p = -2 again; keep one row for each point",
+        "t.csv: row 1441 repeats d1 · a · m1 · lime at w = 0, p = -2; keep one row for each point",
     ),
 }
 
@@ -227,10 +227,10 @@ EDITED = {
         lambda table: table.append_column("mine", table["value"]).append_column("mine", table["value"]),
         "more than one column mine",
     ),
-    "a row twice": (lambda table: pa.concat_tables([table, table]), "row 2 is of x · x · x · x · x"),
+    "a row twice": (lambda table: pa.concat_tables([table, table]), "row 2 repeats x · x · x · x · x"),
     "a row of the same thing": (
         lambda table: pa.concat_tables([table, with_column("value", [0.25])(table)]),
-        "row 2 is of x · x · x · x · x",
+        "row 2 repeats x · x · x · x · x",
     ),
     "lists for numbers": (with_column("value", [[1.0]]), "the column value holds list<"),
     "lists for texts": (with_column("point", [["base"]]), "the column point holds list<"),

@@ -95,8 +95,8 @@ def returning(value):
 @pytest.mark.parametrize(
     ("metric", "message"),
     [
-        pytest.param(lambda hyps, refs: hyps, r"function\(hyps, refs\): a metric's parameters say", id="names"),
-        pytest.param(lambda hypotheses: hypotheses, r"\(hypotheses\): a metric's parameters say", id="one side"),
+        pytest.param(lambda hyps, refs: hyps, r"function\(hyps, refs\): a metric's parameters name", id="names"),
+        pytest.param(lambda hypotheses: hypotheses, r"\(hypotheses\): a metric's parameters name", id="one side"),
         pytest.param(Chrf, "expected a name, an object", id="a class"),
         pytest.param({overlap}, "expected a name, an object", id="a set"),
         pytest.param([overlap, overlap], "two are called 'overlap'", id="two of a name"),

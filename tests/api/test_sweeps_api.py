@@ -241,7 +241,7 @@ def test_a_frame_gets_its_grid(texts, tmp_path, blank_figures, recwarn):
         (lambda texts: bmx.grid(texts.drop(columns="DA")), "no column for score among ref, mt, remark"),
         (lambda texts: bmx.grid(texts.assign(DA="x")), "the frame, row 1.*'x'.*number"),
         (lambda texts: bmx.grid(texts.to_dict("records")), "expected a DataFrame of pandas or polars, .* got a list"),
-        (lambda texts: bmx.grid(texts.assign(lp="de-en"), language_pair="de-en"), "omit one"),
+        (lambda texts: bmx.grid(texts.assign(lp="de-en"), language_pair="de-en"), "leave language_pair out"),
     ],
 )
 def test_mistakes_name_the_frame_and_the_way_out(texts, ask, message):

@@ -56,7 +56,7 @@ def sweep_rows(swept_table):
         pytest.param(["~executor"], "executor: expected an option with a `_target_`, got None", id="no executor"),
         pytest.param(
             ["metric=[chrf]", "explainer=[]", "evaluation=[significance]"],
-            "would write nothing: significance: .* one metric without boosts has nothing to compare",
+            "would write nothing: significance: one metric without boosts has nothing to compare",
             id="tests of one metric",
         ),
     ],

@@ -46,8 +46,8 @@ ONE = "Only one of --run, --multirun, --cfg, --info and --shell_completion can b
 # Arguments, the status, and what is said, a regular expression: what https://hydra.cc/docs/advanced/hydra-command-line-flags
 # says of each, alone and with --multirun.
 FLAGS = [
-    ("run --help", 0, r"usage: bmx-grid run[\s\S]*metric: bartscore, [\s\S]*seed: 0  # every random draw"),
-    ("run -h -m seed=2", 0, "seed: 0  # every random draw"),
+    ("run --help", 0, r"usage: bmx-grid run[\s\S]*metric: bartscore, [\s\S]*seed: 0  # of every random draw"),
+    ("run -h -m seed=2", 0, "seed: 0  # of every random draw"),
     ("run -h -m seed=1,2", 2, "Ambiguous value"),
     ("--hydra-help", 0, r"Hydra \(1\.3\.\d+\)[\s\S]*--cfg,-c : Show config[\s\S]*hydra/launcher: basic"),
     ("--hydra-help -m", 0, "--cfg,-c : Show config"),

@@ -49,7 +49,7 @@ REFUSED = [
     (BOOSTED, {"w": 1.5}, "w = 1.5 is outside"),
     (BOOSTED, {"p": float("nan")}, "NaN"),
     (Combined, {"metrics": ()}, "metrics is empty"),
-    (Combined, {"metrics": ("chrf", "chrf")}, "two metrics 'chrf'"),
+    (Combined, {"metrics": ("chrf", "chrf")}, "two metrics have the name 'chrf'"),
     (Combined, {"metrics": ("chrff",)}, "unknown metric 'chrff'. Did you mean 'chrf'"),
     (Combined, {"metrics": (3,)}, "expected the name of an option"),
     (Combined, {"metrics": ("chrf",), "weights": (1.0, 2.0)}, "expected one_vs_rest, equal, or 1"),

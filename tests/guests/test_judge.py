@@ -96,7 +96,7 @@ def test_a_fault_that_passes_costs_a_request_and_no_score(judge, fault):
             (401, {}, b'{"error": {"message": "bad key secret-key"}}'), "401.*set OPENAI_API_KEY", id="a wrong key"
         ),
         pytest.param((500, {"Retry-After": "0.01"}, b"oops"), "500", id="a server error that stays"),
-        pytest.param((200, {}, b"<html>"), "its answer is none", id="another service"),
+        pytest.param((200, {}, b"<html>"), "its answer is unusable", id="another service"),
         pytest.param((400, {}, b'{"error": {"message": "\\u001b[31m"}}'), r"\\x1b\[31m", id="control characters"),
     ],
 )
@@ -437,7 +437,7 @@ def endless(piece):
         pytest.param(lambda: (200, {}, b" " * 8_000_001), "longer than 8,000,000 bytes", id="large"),
         pytest.param(
             lambda: (200, {"Content-Encoding": "gzip"}, gzip.compress(b" " * 50_000_000)),
-            r"compressed \(gzip\)",
+            r"compression \(gzip\)",
             id="compressed",
         ),
     ],

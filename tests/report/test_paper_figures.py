@@ -121,7 +121,7 @@ def test_the_captions_of_settings_say_what_is_undefined_and_where_nothing_boosts
     surfaces = {("d", "a", "m", "lime"): holed, ("d", "b", "m", "lime"): peaked(0.5), ("d", "c", "m", "lime"): flat()}
     analysis = analyse_table(table(surfaces), **AT)
     assert "1 point undefined" in words(setting_drawing(analysis, 0))
-    assert "Points, given (what it" in words(better_and_worse(analysis))
+    assert "Points, given (chosen on" in words(better_and_worse(analysis))
     assert "1 setting undefined" in words(better_and_worse(analysis))
     assert "1 gain undefined" in words(gains_by(analysis, "lime", "dataset"))
     drawing = setting_drawing(analysis, 2)
