@@ -1,4 +1,7 @@
-"""The documentation: its notebook runs, its site builds, every key is explained. tests/test_doc_pages.py runs its pages."""
+"""The documentation: its notebook runs, its site builds, every key is explained.
+
+tests/test_doc_pages.py runs its pages.
+"""
 
 import importlib
 import inspect

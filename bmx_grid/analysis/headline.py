@@ -90,9 +90,11 @@ def without_correlation(given: Given) -> list[str]:
     """A sentence on the metrics whose correlation with the human scores is undefined, per data and reason."""
     with_verdict = {(row.metric, row.explainer) for row in each_row(given.frame("verdicts", Verdict))}
     metrics: dict[tuple[str, str], dict[str, None]] = {}
+    # A sweep without the evaluation of grids computes no baseline at all.
+    has_baselines = len(given.table) > 0 or bool(given.settings["baseline"].notna().any())
     for row in each_row(given.settings):
         # without the grid a setting has no baseline: then a metric without any verdict is meant
-        has_grid = row.correlation != ""
+        has_grid = has_baselines and row.correlation != ""
         is_missing = given.judged and (row.metric, row.explainer) not in with_verdict
         if not math.isnan(row.baseline) or not (has_grid or is_missing):
             continue

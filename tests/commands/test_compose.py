@@ -308,7 +308,8 @@ def test_the_help_fits_a_screen_and_names_every_command(call, tmp_path):
     assert call() == (2, shown), "without arguments nothing runs"
     of_run = call("run", "--help")
     assert all(
-        word in of_run[1] for word in ("quickstart", "minilm_bertscore", "seed: 0  # of every random draw", "--multirun")
+        word in of_run[1]
+        for word in ("quickstart", "minilm_bertscore", "seed: 0  # of every random draw", "--multirun")
     )
     assert call("+sweep=quickstart", "--help") == of_run
     assert not list(tmp_path.iterdir())
