@@ -95,7 +95,8 @@ def test_a_key_is_in_no_file_and_in_nothing_that_is_said(tmp_path, monkeypatch):
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert {"log.txt", "settings.csv", "report.html", "mlflow.db", "answers.sqlite"} <= {path.name for path in files}
     log = (output / "log.txt").read_text()
-    assert "no credit for ***" in log and "1 answer could not be read, for example 'I cannot.'" in log
+    said = " ".join(log.split())
+    assert "no credit for ***" in said and "1 answer could not be read, for example 'I cannot.'" in said
     assert KEY not in printed and [path for path in files if KEY.encode() in path.read_bytes()] == []
 
 
