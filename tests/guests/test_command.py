@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 import venv
 from pathlib import Path
 
 import pytest
+from started import wait_for
 
 import bmx_grid as bmx
 from bmx_grid.api.compose import composed
@@ -139,6 +141,21 @@ def test_a_program_that_waits_too_long_is_ended(written):
     code = OVERLAP.replace("    texts = json", "    import time\n    time.sleep(600)\n    texts = json")
     with pytest.raises(UnavailableError, match=r"wrote nothing for 0\.2 s, twice at the same text"):
         written(code, timeout=0.2).score(ITEMS)
+
+
+def n_timers() -> int:
+    return sum(isinstance(thread, threading.Timer) for thread in threading.enumerate())
+
+
+def test_an_idle_program_is_stopped_by_one_timer(written, monkeypatch):
+    monkeypatch.setattr(program, "IDLE_SECONDS", 0.5)
+    metric = written(OVERLAP)
+    before = n_timers()
+    for _ in range(20):
+        metric.score(ITEMS[:1])
+    assert n_timers() - before <= 1
+    wait_for(lambda: not program._running)
+    assert metric.score(ITEMS[:1]).tolist() == [overlap(ITEMS[0])]
 
 
 def test_what_is_no_score_is_an_error(written):

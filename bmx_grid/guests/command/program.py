@@ -65,6 +65,7 @@ class Program:
     timeout: float
     asked: float = 0.0
     is_late: bool = False
+    has_timer: bool = False
     lines: deque[str] = field(default_factory=deque)
 
     @classmethod
@@ -206,7 +207,9 @@ def scored(command: Command, rows: Sequence[str], batch_size: int, timeout: floa
                     "was planned: run the same command again."
                 )
             try:
-                scores.extend(program.scores(rows[len(scores) :], batch_size))
+                # One by one: what came before the program ended counts.
+                for score in program.scores(rows[len(scores) :], batch_size):
+                    scores.append(score)
             except _Ended:
                 del _running[command]
                 if len(scores) == n_before:
@@ -230,16 +233,28 @@ def described(declared: Mapping[str, str]) -> str:
 
 
 def _stop_later(command: Command, program: Program) -> None:
+    """Stop the program once it is idle: one timer per program, however often it scores."""
     program.asked = time.monotonic()
-    timer = threading.Timer(IDLE_SECONDS, _stop_if_idle, [command, program])
+    if not program.has_timer:
+        program.has_timer = True
+        _start_timer(IDLE_SECONDS, command, program)
+
+
+def _start_timer(seconds: float, command: Command, program: Program) -> None:
+    timer = threading.Timer(seconds, _stop_if_idle, [command, program])
     timer.daemon = True
     timer.start()
 
 
 def _stop_if_idle(command: Command, program: Program) -> None:
     with _lock:
-        if _running.get(command) is program and time.monotonic() - program.asked >= IDLE_SECONDS:
+        if _running.get(command) is not program:
+            return
+        idle = time.monotonic() - program.asked
+        if idle >= IDLE_SECONDS:
             _forget(command)
+        else:
+            _start_timer(IDLE_SECONDS - idle, command, program)
 
 
 def _program(command: Command, timeout: float) -> Program:
