@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,6 +24,7 @@ from bmx_grid.report.table import as_markdown, markdown
 from bmx_grid.sweep.folder import helping_recipes
 from bmx_grid.sweep.judge import SettingResult
 from bmx_grid.sweep.mlflow_runs import Finding
+from bmx_grid.sweep.mlflow_store import reason_of
 from bmx_grid.sweep.settings import NotRun
 
 if TYPE_CHECKING:
@@ -52,7 +54,15 @@ def _save_models(sweep: Sweep, written: Sequence[Path], parent: Path) -> list[Pa
         return []
     from bmx_grid.api.recipe_model import save_model
 
-    return [save_model(parent / path.stem, path) for path in helping]
+    models = []
+    for path in helping:
+        try:
+            models.append(save_model(parent / path.stem, path))
+        except Exception as error:  # as for all tracking: the sweep must not end with it
+            warnings.warn(
+                f"the recipe {path.stem} is not logged as a model to MLflow: {reason_of(error)}.", stacklevel=2
+            )
+    return models
 
 
 def track(

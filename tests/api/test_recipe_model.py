@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import mlflow
 import pandas as pd
 import pytest
@@ -9,6 +11,7 @@ from some_recipe import recipe
 from tracked import address, started
 
 import bmx_grid as bmx
+from bmx_grid.api.tracked_sweep import _save_models
 from bmx_grid.boosts.recipe import write_recipe
 
 FRAME = pd.DataFrame(
@@ -69,3 +72,16 @@ def test_a_sweep_logs_it_as_an_artifact_of_its_run(model, tmp_path, monkeypatch)
     (run,) = mlflow.search_runs(search_all_experiments=True)["run_id"]
     loaded = mlflow.pyfunc.load_model(f"runs:/{run}/models/bleu-words")
     assert loaded.predict(FRAME)["score"].notna().all()
+
+
+def test_a_model_that_cannot_be_saved_is_a_warning(model, tmp_path, monkeypatch):
+    """A sweep never ends with its tracker."""
+    recipes = tmp_path / "recipes"
+    recipes.mkdir()
+    path = recipes / "bleu-words.json"
+    write_recipe(path, recipe())
+    monkeypatch.setattr("mlflow.pyfunc.save_model", lambda *_, **__: (tmp_path / "nowhere" / "file").read_text())
+    tracked = SimpleNamespace(store=lambda name, folder: "a store")
+    sweep = SimpleNamespace(tracker=tracked, settings=SimpleNamespace(name="s", output_dir=tmp_path))
+    with pytest.warns(UserWarning, match="recipe bleu-words is not logged as a model to MLflow: No such file"):
+        assert _save_models(sweep, [path], tmp_path) == []

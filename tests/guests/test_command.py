@@ -153,7 +153,8 @@ def test_an_idle_program_is_stopped_by_one_timer(written, monkeypatch):
     before = n_timers()
     for _ in range(20):
         metric.score(ITEMS[:1])
-    assert n_timers() - before <= 1
+    # One that ends has started the next one for a moment.
+    assert n_timers() - before <= 2
     wait_for(lambda: not program._running)
     assert metric.score(ITEMS[:1]).tolist() == [overlap(ITEMS[0])]
 
