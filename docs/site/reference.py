@@ -123,9 +123,13 @@ def description(group: str, name: str) -> str:
         if not line.startswith("# @package"):
             words.append(line.removeprefix("#").strip())
     text = " ".join(words).replace("|", "\\|")
-    text = re.sub(r"\(docs/([\w/-]+\.md)\)", r"([guide](../\1))", text)
-    text = re.sub(r"\bdocs/([\w/-]+\.md)", r"[this page](../\1)", text)
+    text = re.sub(r"\bdocs/([\w/-]+\.md)", lambda found: f"[{title_of(found[1])}](../{found[1]})", text)
     return re.sub(r"\bexperiments/(\w+)(?:/README\.md)?", r"[\1](../../experiments/\1/README.md)", text)
+
+
+def title_of(page: str) -> str:
+    """The first line of a page."""
+    return (ROOT / "docs" / page).read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
 
 
 def metric_properties(name: str) -> tuple[str, str, str]:
@@ -153,20 +157,23 @@ def files() -> str:
         "# Files of a sweep",
         f"Each table is NAME.parquet in output_dir; its first columns are {', '.join(f'`{one}`' for one in NAMES)}. "
         "Undefined numbers are NaN. `scores.parquet` has one row per segment and setting, `settings.csv` one per "
-        "setting with a grid.",
+        "setting with a grid. Tables without an evaluation of their own are `selection` (the median best points), "
+        "`ridge` (factors of gains), `seeds` and `ceilings`.",
     ]
     for name in options("evaluation"):
         parts.append(f"## Evaluation {name}")
         parts.append(f"{description('evaluation', name)} [Keys](configuration.md#evaluation-{name}).")
         for table, row in class_of("evaluation", name).ROWS.items():
             parts.append(f"### {table}.parquet")
-            docstring = inspect.getdoc(row) or ""
-            if not docstring.startswith(f"{row.__name__}("):  # that of a dataclass without one
-                parts.append(_prose(docstring))
-            columns = {name: kind for name, kind in columns_of(row).items() if name not in NAMES}
-            parts.append(
-                "| column | holds |\n|---|---|\n" + "\n".join(f"| `{one}` | {kind} |" for one, kind in columns.items())
-            )
+            text, _, attributes = (inspect.getdoc(row) or "").partition("\n\nAttributes:\n")
+            if not text.startswith(f"{row.__name__}("):  # that of a dataclass without one
+                parts.append(_prose(text))
+            meanings = dict(re.findall(r"^ *(\w+): (.*)", re.sub(r"\n {5,}", " ", attributes), flags=re.MULTILINE))
+            lines = ["| column | holds | |", "|---|---|---|"]
+            for column, kind in columns_of(row).items():
+                if column not in NAMES:
+                    lines.append(f"| `{column}` | {kind} | {meanings.get(column, '')} |")
+            parts.append("\n".join(lines))
     return "\n\n".join(parts) + "\n"
 
 
