@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from bmx_grid.datasets.segments import SegmentSet
-    from bmx_grid.words.perturbation import Sentence
+from bmx_grid.words.perturbation import Sentence
 
 
-def further_references(segments: SegmentSet, most: int) -> list[tuple[str, ...]]:
+class Texts(Protocol):
+    """A segment, as these functions read it."""
+
+    @property
+    def source(self) -> str | None: ...
+    @property
+    def hypothesis(self) -> str: ...
+    @property
+    def further_references(self) -> tuple[str, ...]: ...
+    @property
+    def system(self) -> str | None: ...
+    @property
+    def document(self) -> str | None: ...
+
+
+def further_references(segments: Sequence[Texts], most: int) -> list[tuple[str, ...]]:
     """The references of each segment after the first."""
-    return [segment.further_references[:most] for segment in segments.segments]
+    return [segment.further_references[:most] for segment in segments]
 
 
-def context(segments: SegmentSet, most: int) -> list[tuple[Sentence, ...]]:
+def context(segments: Sequence[Texts], most: int) -> list[tuple[Sentence, ...]]:
     """Source and translation of the sentences before each segment in its document, the nearest first.
 
     The translations are those of the same system, in the order of the data set. A segment without a document has none.
     """
     before: dict[tuple[str, str | None], list[Sentence]] = {}
     contexts: list[tuple[Sentence, ...]] = []
-    for segment in segments.segments:
+    for segment in segments:
         if not segment.document:
             contexts.append(())
             continue
@@ -32,7 +45,7 @@ def context(segments: SegmentSet, most: int) -> list[tuple[Sentence, ...]]:
     return contexts
 
 
-FURTHER_TEXTS: Mapping[str, Callable[[SegmentSet, int], list[Any]]] = {
+FURTHER_TEXTS: Mapping[str, Callable[[Sequence[Texts], int], list[Any]]] = {
     "further_references": further_references,
     "context": context,
 }

@@ -272,7 +272,7 @@ class SegmentSet:
         """
         columns: dict[str, Sequence[Any]] = {role: self.texts(role) for role in reads}
         for name, most in (further or {}).items():
-            columns[name] = FURTHER_TEXTS[name](self, most)
+            columns[name] = FURTHER_TEXTS[name](self.segments, most)
         return tuple(Item(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True))
 
     def empty_texts(self) -> list[str]:
