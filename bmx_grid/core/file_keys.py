@@ -44,7 +44,7 @@ KEYS_OF_FILES: Mapping[str, frozenset[str]] = {
     INNER_PARTS: _names("""
         name dataset language_pairs language_pair constructed first skip human_systems folder test_set reference human
         leave_out aspect path columns decimal encoding skip_rows unescape systems tags submissions file files extra gold
-        recipe
+        recipe raters
 
         model revision layer dtype max_length device batch_tokens shuffled pooling ground_truth references char_order
         word_order beta lowercase tokenize smooth_method smooth_value effective_order normalized no_punct asian_support
