@@ -24,7 +24,7 @@ from bmx_grid.sweep.settings import ALONE, FurtherTexts, NotRun, Setting, SweepP
 from bmx_grid.sweep.time_left import ScoredTexts
 from bmx_grid.words.perturbation import Item
 
-LABEL = "further texts"  # in place of the explainer's name in what is said of texts that could not be scored
+LABEL = "further texts"  # in place of the explainer's name in failures of texts that could not be scored
 
 
 def with_further_texts(plan: SweepPlan, evaluations: Evaluations, cache_dir: Place) -> SweepPlan:

@@ -2,7 +2,7 @@
 
 Measures of deletion and insertion by metric and explainer with intervals; over settings the rank correlation of the
 faithfulness and of the gain: of the first boost on segments that it was not chosen on, or, where no boost was judged,
-at the declared point. The numbers are those of faithfulness.parquet; without it nothing is said or shown.
+at the declared point. The numbers are those of faithfulness.parquet; without it nothing is shown.
 """
 
 from __future__ import annotations
