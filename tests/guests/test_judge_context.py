@@ -15,7 +15,7 @@ from bmx_grid.core.identity import digest
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.guests.datscore.combined import Combined
-from bmx_grid.guests.datscore.kept_values import _in_key
+from bmx_grid.guests.datscore.kept_values import _named_fields
 from bmx_grid.guests.judge.judge import Judge
 from bmx_grid.guests.judge.prompts import BEFORE, Prompt
 from bmx_grid.metrics.chrf import Chrf
@@ -62,7 +62,7 @@ def test_what_reads_no_context_has_the_items_and_keys_of_always():
     several = Item(reference="the house", hypothesis="a house", further_references=("one house",))
     assert item_key(several) == "77f47f8210158b9d1baa218197daf78d"
     item = Item(source="ein Haus", hypothesis="a house")
-    assert digest([_in_key(item)])[:24] == "df7f20ca0846aa9a9eee0017"
+    assert digest([_named_fields(item)])[:24] == "df7f20ca0846aa9a9eee0017"
     assert all(item.context == () for item in Judge(prompt="gemba_da_noref").items(segments()))
     assert Judge(context=0).fingerprint() == Judge().fingerprint() != Judge(context=1).fingerprint()
     contexts = [(), (("s", "t"),), (("s", "u"),), ((None, "t"),), (("s", "t"), ("s", "t"))]

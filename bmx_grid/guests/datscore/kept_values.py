@@ -52,7 +52,7 @@ class Kept:
         """The values of some contents: from their file, or made and written to it."""
         if self._folder is None:
             return make(contents)
-        file = self._folder / f"{digest(list(map(_in_key, contents)))[:24]}.json"
+        file = self._folder / f"{digest(list(map(_named_fields, contents)))[:24]}.json"
         try:
             with locked(self._folder):
                 # Read under the lock: another process may have made the values while this one waited.
@@ -68,7 +68,7 @@ class Kept:
         return values
 
 
-def _in_key(content: Any) -> Any:
+def _named_fields(content: Any) -> Any:
     """A content as the names of files have it: an item without the fields that came later, if they are empty."""
     if isinstance(content, Item) and not any(content[FIRST_FIELDS:]):
         return content[:FIRST_FIELDS]
