@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.boosts.base import Boost
+from bmx_grid.boosts.base import Boost, Features
 from bmx_grid.boosts.feature_mix import FeatureMix
 from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
 from bmx_grid.boosts.recipe import Fixed, Identity
@@ -20,11 +20,10 @@ from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.datasets.segments import Segment
 from bmx_grid.evaluations.base import Finished
 from bmx_grid.measures.correlation import Coefficient, Kind, correlate
-from bmx_grid.measures.grid import GridSpec, words_of
+from bmx_grid.measures.grid import GridSpec, defined_means, join_means, take_means, words_of
 from bmx_grid.measures.grid_resampling import FOLDS_PLACE
 from bmx_grid.measures.kernel_ridge import Nuisance, standardise
 from bmx_grid.measures.nuisance import NO_DONOR, donors
-from bmx_grid.measures.ordered import without_rounding
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, dealt, number_of
 from bmx_grid.words.perturbation import ROLES
 from bmx_grid.words.segmentation import log_words as log_words_of
@@ -213,19 +212,21 @@ class Member:
 
     setting: Finished
     rated: Rated
-    features: Mapping[str, Floats]
+    features: Mapping[str, Features]
     declared: Mapping[tuple[str, str], Floats]
     donors: tuple[Ints, ...]
     choosing: Mapping[int, Flags] = field(default_factory=dict)
     held_out: HeldOutScores = field(default_factory=dict)
 
-    def reassigned(self, name: str, boost: Boost) -> list[Floats]:
+    def reassigned(self, name: str, boost: Boost) -> list[Features]:
         """The features of a boost with the attributions of other segments, of each draw."""
         if name not in self.features:
             return []
         features = self.features[name]
         # Columns that are no attributions, such as lengths, stay with their segment.
         attributed = np.array(boost.of_attributions())
+        if attributed.all():
+            return [take_means(features, donor) for donor in self.donors]
         return [np.where(attributed, features[donor], features) for donor in self.donors]
 
 
@@ -253,12 +254,12 @@ def is_of_grid(boost: Boost | None, spec: GridSpec) -> bool:
     return replace(boost.spec, correlation=spec.correlation) == spec
 
 
-def compute_features(setting: Finished, boosts: Boosts) -> tuple[dict[str, Floats], dict[str, str]]:
+def compute_features(setting: Finished, boosts: Boosts) -> tuple[dict[str, Features], dict[str, str]]:
     """float64[N, k] features of each boost that can be made in a setting, and why others cannot; by name.
 
     Both are empty without an explainer. Raises DataError if a boost cannot be made of the attributions at all.
     """
-    features: dict[str, Floats] = {}
+    features: dict[str, Features] = {}
     lacking: dict[str, str] = {}
     if setting.explainer is None:
         return features, lacking
@@ -277,16 +278,16 @@ def compute_features(setting: Finished, boosts: Boosts) -> tuple[dict[str, Float
     return features, lacking
 
 
-def judged_segments(setting: Finished, features: Floats | None = None) -> Flags:
+def judged_segments(setting: Finished, features: Features | None = None) -> Flags:
     """bool[N] segments with a human score, a metric score and all features."""
     is_rated = np.isfinite(setting.segments.human_scores) & np.isfinite(setting.scores.base_scores)
     if features is None:
         return is_rated
-    return np.asarray(is_rated & np.isfinite(features).all(axis=1))
+    return np.asarray(is_rated & defined_means(features))
 
 
 def boosts_by_segments(
-    boosts: Boosts, settings: Sequence[Finished], features: Sequence[Mapping[str, Floats]]
+    boosts: Boosts, settings: Sequence[Finished], features: Sequence[Mapping[str, Features]]
 ) -> list[dict[str, Boost]]:
     """The boosts that some setting can make, those together that are judged on the same segments of every setting.
 
@@ -304,7 +305,7 @@ def boosts_by_segments(
 
 def member_of(
     setting: Finished,
-    features: Mapping[str, Floats],
+    features: Mapping[str, Features],
     boosts: Boosts,
     spec: GridSpec,
     *,
@@ -323,9 +324,9 @@ def member_of(
     features_of_used = {}
     declared = {}
     for name, columns in features.items():
-        columns = columns if used.all() else columns[used]
+        columns = columns if used.all() else take_means(columns, used)
         # As in the grid, rounding creates no order.
-        features_of_used[name] = columns if kind == "pearson" else without_rounding(columns)
+        features_of_used[name] = columns if kind == "pearson" else join_means(columns)
         if not is_of_grid(boosts[name], spec):
             continue
         for point, scores in setting.boosted.items():

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -22,6 +23,7 @@ from bmx_grid.measures.correlation import (
     first_within_rounding,
     plateau_within_no_change,
 )
+from bmx_grid.measures.ordered import without_rounding
 from bmx_grid.measures.resampling import fitting, ranges
 
 UsedWords = Literal["both", "hypothesis"]
@@ -31,6 +33,7 @@ EQUALLY_NEAR = 1e-9  # distances to two grid points that differ by less are equa
 KEPT_CELLS = 2**24  # segments x p whose means are kept: 128 MiB, or 50 settings of WMT17
 HELD_CELLS = 2**26  # segments x p of the largest setting whose means are held as a whole: 512 MiB
 PART_CELLS = 2**24  # segments x p of a larger one that are held at a time; correlations copy them a few times
+UNDEFINED = -1  # in place of the number of a row
 MAX_POINTS = 1_000_000  # of one setting: 8 MB of correlations each; the paper has 3,600
 
 
@@ -213,25 +216,91 @@ class GridResult:
 class MeansInParts:
     """float64[n, P] means that are too many to be held (4.8 GB for a million segments of the paper's 600 p).
 
-    Those of a range of powers, `means[:, 3:9]`, are made anew whenever they are read: see `column_blocks`.
-    values: n rows of positive attributions.
+    Those of one power or of a range, `means[:, 3]` or `means[:, 3:9]`, are made anew whenever they are read: see
+    `column_blocks`.
+    values: m rows of positive attributions. rows: int64[n] the row of `values` that each mean is of, UNDEFINED for a
+    row of NaN; None for all m. joined: whether means that differ by their rounding are equal (`without_rounding`).
     """
 
     aggregation: Aggregation
     values: Ragged
     p: Floats
+    rows: Ints | None = None
+    joined: bool = False
 
     @property
     def shape(self) -> tuple[int, int]:
         """Segments and powers."""
-        return len(self.values), len(self.p)
+        n = len(self.values) if self.rows is None else len(self.rows)
+        return n, len(self.p)
 
-    def __getitem__(self, places: tuple[slice, slice]) -> Floats:
+    def __getitem__(self, places: tuple[slice, slice | int]) -> Floats:
         rows, powers = places
-        return self.aggregation.aggregate(self.values, self.p[powers])[rows]
+        means = self.aggregation.aggregate(self.values, np.atleast_1d(self.p[powers]))
+        if self.joined:
+            means = without_rounding(means)
+        if self.rows is not None:
+            means = means[self.rows]
+            means[self.rows == UNDEFINED] = np.nan
+        means = means[rows]
+        return means if isinstance(powers, slice) else means[:, 0]
+
+    @cached_property
+    def defined(self) -> Flags:
+        """bool[n] the rows whose means are finite for every power."""
+        defined = np.ones(self.shape[0], dtype=np.bool_)
+        for _, means in column_blocks(self):
+            defined &= np.isfinite(means).all(axis=1)
+        return defined
+
+    def take(self, rows: Flags | Ints) -> MeansInParts:
+        """The means of some rows, bit for bit."""
+        known = np.arange(len(self.values)) if self.rows is None else self.rows
+        return replace(self, rows=known[rows])
+
+    def without_rounding(self) -> MeansInParts:
+        """The same rows; means of defined ones that differ by their rounding are equal."""
+        defined = self.defined
+        known = np.arange(len(self.values)) if self.rows is None else self.rows
+        # Rows that are left out must not be joined with others.
+        keep = np.zeros(len(self.values), dtype=np.bool_)
+        keep[known[defined]] = True
+        place = np.cumsum(keep) - 1
+        rows = np.where(defined, place[known], UNDEFINED)
+        return MeansInParts(self.aggregation, take_rows(self.values, keep), self.p, rows, joined=True)
 
 
 Means = Floats | MeansInParts
+
+
+def means_in_their_rows(aggregation: Aggregation, usable: Ragged, p: Floats, keep: Flags) -> Means:
+    """float64[N, P] means of the rows where bool[N] `keep` is true, NaN in the others; in parts if they are many.
+
+    usable: the rows of positive attributions where `keep` is true.
+    """
+    if len(keep) * len(p) <= HELD_CELLS:
+        return in_their_rows(aggregation.aggregate(usable, p), keep)
+    return MeansInParts(aggregation, usable, p, np.where(keep, np.cumsum(keep) - 1, UNDEFINED))
+
+
+def defined_means(means: Means) -> Flags:
+    """bool[n] the rows whose means are finite for every power."""
+    return means.defined if isinstance(means, MeansInParts) else np.asarray(np.isfinite(means).all(axis=1))
+
+
+def take_means(means: Means, rows: Flags | Ints) -> Means:
+    """The means of some rows."""
+    return means.take(rows) if isinstance(means, MeansInParts) else means[rows]
+
+
+def join_means(means: Means) -> Means:
+    """The means, where those of one p that differ by their rounding are equal; NaN in rows without all of them."""
+    if isinstance(means, MeansInParts):
+        return means.without_rounding()
+    defined = defined_means(means)
+    joined = np.full_like(means, np.nan)
+    joined[defined] = without_rounding(means[defined])
+    return joined
 
 
 def column_blocks(means: Means, most: int | None = None) -> Iterator[tuple[slice, Floats]]:
@@ -403,6 +472,15 @@ def segment_means(spec: GridSpec, ground_truth: Ragged, hypothesis: Ragged) -> F
         while sum(kept.size for kept in _kept_means.values()) > KEPT_CELLS:
             del _kept_means[next(iter(_kept_means))]
     return means
+
+
+def means_of(spec: GridSpec, ground_truth: Ragged, hypothesis: Ragged) -> Means:
+    """As `segment_means`; in parts if they are too many to be held."""
+    if len(hypothesis) * len(spec.p) <= HELD_CELLS:
+        return segment_means(spec, ground_truth, hypothesis)
+    words = positive_words(spec.side, ground_truth, hypothesis)
+    usable = take_rows(words.values, words.defined)
+    return means_in_their_rows(spec.aggregation, usable, np.array(spec.p), words.defined)
 
 
 def nearest_point(p_grid: Numbers, w_grid: Numbers, p: float, w: float) -> tuple[int, int] | None:
