@@ -19,9 +19,9 @@ from bmx_grid.core.errors import ConfigError, shown
 from bmx_grid.core.identity import Component
 from bmx_grid.core.ragged import Flags, Floats, Ints, Ragged
 from bmx_grid.measures.correlation import FEWEST, Kind, beats, correlate
-from bmx_grid.measures.grid import join_means, take_means
+from bmx_grid.measures.means import join_means, take_means
 
-Features = Any  # float64[n, k] for any boost; for a power-mean grid of many segments `measures.grid.MeansInParts`
+Features = Any  # float64[n, k] for any boost; for a power-mean grid of many segments `measures.means.MeansInParts`
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,14 +20,12 @@ from bmx_grid.measures.grid import (
     PAPER_P,
     PAPER_W,
     GridSpec,
-    Means,
     PowerRange,
     UsedWords,
-    correlate_means,
-    means_in_their_rows,
     means_of,
     powers_of,
 )
+from bmx_grid.measures.means import Means, correlate_means, means_in_their_rows
 
 Shift = Literal["paper", "none"]
 SIDE_IN_WORDS = {"hypothesis": "hypothesis", "ground_truth": "ground truth", "both": "two sides"}

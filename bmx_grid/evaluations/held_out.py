@@ -20,9 +20,10 @@ from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.datasets.segments import Segment
 from bmx_grid.evaluations.base import Finished
 from bmx_grid.measures.correlation import Coefficient, Kind, correlate
-from bmx_grid.measures.grid import GridSpec, defined_means, join_means, take_means, words_of
+from bmx_grid.measures.grid import GridSpec, words_of
 from bmx_grid.measures.grid_resampling import FOLDS_PLACE
 from bmx_grid.measures.kernel_ridge import Nuisance, standardise
+from bmx_grid.measures.means import defined_means, join_means, take_means
 from bmx_grid.measures.nuisance import NO_DONOR, donors
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, dealt, number_of
 from bmx_grid.words.perturbation import ROLES

@@ -37,8 +37,8 @@ from bmx_grid.evaluations.verdicts import (
     asked,
     judged,
 )
-from bmx_grid.measures import grid
 from bmx_grid.measures.grid import Point, PowerRange
+from bmx_grid.measures.means import MeansInParts
 from bmx_grid.measures.resampling import codes
 from bmx_grid.words.perturbation import ROLES
 from bmx_grid.words.segmentation import text_statistics
@@ -544,9 +544,9 @@ def test_means_in_parts_choose_as_means_that_are_held(kind, shared, recipe_of, m
     boosts = {"grid": OWN_GRID, "wider": PowerMeanGrid(p=PowerRange(-3, 3, 0.5), w=W), "recipe": recipe_of()}
     options = {"boosts": boosts, "draws": 1, "grid": dataclasses.replace(GRID, correlation=kind)}
     held = together(settings, **options)
-    monkeypatch.setattr(grid, "HELD_CELLS", 0)
-    monkeypatch.setattr(grid, "PART_CELLS", 40 * 2)
-    assert isinstance(OWN_GRID.features(scores_of_third.ground_truth, words), grid.MeansInParts)
+    monkeypatch.setattr("bmx_grid.measures.means.HELD_CELLS", 0)
+    monkeypatch.setattr("bmx_grid.measures.means.PART_CELLS", 40 * 2)
+    assert isinstance(OWN_GRID.features(scores_of_third.ground_truth, words), MeansInParts)
     in_parts = together(settings, **options)
     for expected, result in zip(held, in_parts, strict=True):
         assert result.scores.keys() == expected.scores.keys()
