@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -100,11 +101,11 @@ def rated_of(
 def nuisance_of(
     base: Floats,
     log_words: Floats,
-    texts: Sequence[Sequence[Sequence[str]]],
+    texts: Iterable[Sequence[Sequence[str]]],
     groups: Sequence[NDArray[Any]],
     clusters: NDArray[Any],
     strata: Ints | None = None,
-    unread: Sequence[Sequence[Sequence[str]]] = (),
+    unread: Iterable[Sequence[Sequence[str]]] = (),
 ) -> Nuisance:
     """What may explain human scores and is no explanation, of all N segments.
 
@@ -123,21 +124,27 @@ def nuisance_of(
     # Rounding must not decide which of two equal inputs is larger.
     core = np.round(np.column_stack(inputs), TIED_DIGITS)
     cluster_codes = codes(clusters)
-    statistics = [_statistics_of(rows, cluster_codes) for rows in (*texts, *unread)]
+    # The words of one text at a time: those of a million texts take half a gigabyte.
+    statistics = [_statistics_of(rows, cluster_codes) for rows in texts]
+    lengths = []
     for rows in unread:
-        statistics.append(log_words_of(np.array([len(words) for words in rows])))
+        statistics.append(_statistics_of(rows, cluster_codes))
+        lengths.append(log_words_of(np.fromiter(map(len, rows), np.int64, len(rows))))
     # `column_stack` cannot make an array of no columns.
-    columns = np.column_stack([np.empty((len(base), 0)), *statistics])
+    columns = np.column_stack([np.empty((len(base), 0)), *statistics, *lengths])
     group_codes = tuple(codes(names) for names in groups if has_groups(names))
     return Nuisance(core, columns, group_codes, strata)
 
 
-_kept_statistics: dict[str, Floats] = {}
+_kept_statistics: dict[bytes, Floats] = {}
 
 
 def _statistics_of(rows: Sequence[Sequence[str]], clusters: Ints) -> Floats:
     """`text_statistics`, cached for the last texts: further metrics, explainers and boosts need the same ones."""
-    key = digest([ascii(rows), clusters.tolist()])
+    content = hashlib.sha256(clusters.tobytes())
+    for words in rows:
+        content.update(ascii(words).encode())
+    key = content.digest()
     if key not in _kept_statistics:
         _kept_statistics[key] = text_statistics(rows, clusters)
         # Dictionaries keep their order: the oldest entry is removed, never the newest.
@@ -148,7 +155,7 @@ def _statistics_of(rows: Sequence[Sequence[str]], clusters: Ints) -> Floats:
 
 def has_groups(names: NDArray[Any]) -> bool:
     """Whether most segments share their system, rater, domain or document with another one, and not all one."""
-    _, sizes = np.unique(names, return_counts=True)
+    sizes = np.bincount(codes(names))
     return len(sizes) > 1 and 2 * sizes[sizes > 1].sum() >= len(names)
 
 
@@ -164,12 +171,14 @@ def strata_of(segments: Sequence[Segment], clusters: NDArray[Any], used: Flags) 
     if len(set(names)) == len(names):
         names = [segment.source or segment.id for segment in segments]
     # A stratum lies in one cluster: an id, or a text of one word, may occur in several.
-    sources = np.array([f"{cluster} {name}" for cluster, name in zip(clusters, names, strict=True)])
+    # Objects, as an array of texts has room for the longest one in every row.
+    sources = np.array([f"{cluster} {name}" for cluster, name in zip(clusters, names, strict=True)], dtype=object)
     sizes = np.bincount(codes(sources[used]))
     several = sizes[sizes > 1]
     if len(several) >= FEWEST_SOURCES and several.sum() >= LEAST_SHARE * sizes.sum():
         return codes(sources)
-    documents = np.array([segment.document or f"\0{row}" for row, segment in enumerate(segments)])
+    labels = [segment.document or f"\0{row}" for row, segment in enumerate(segments)]
+    documents = np.array(labels, dtype=object)
     if used.any() and has_groups(documents[used]):
         return codes(documents)
     return None
@@ -352,13 +361,13 @@ def _rated(kind: Kind, setting: Finished, used: Flags, fold_seed: int) -> Rated:
     nuisance = nuisance_of(
         base=setting.scores.base_scores,
         log_words=log_words,
-        texts=[setting.words_of(role) for role in setting.worded],
-        unread=[setting.segment_words(role) for role in unread],
+        texts=(setting.words_of(role) for role in setting.worded),
+        unread=(setting.segment_words(role) for role in unread),
         groups=list(segments.groups.values()),
         clusters=labels,
         strata=strata_of(segments.segments, labels, used),
     )
-    items = np.array([segment.id for segment in segments.segments])
+    items = np.array([segment.id for segment in segments.segments], dtype=object)
     arrays = (setting.scores.base_scores, segments.human_scores, log_words, labels, nuisance)
     return rated_of(kind, *arrays, used, fold_seed, items)
 
