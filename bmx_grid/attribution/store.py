@@ -92,6 +92,7 @@ class Slot:
             return
         whole = self._chunk(_keys_of(tables))
         _write(whole, tables, self.identity)
+        _release()
         # only now that all their rows are in another file
         for file in files:
             if file != whole:
@@ -122,6 +123,11 @@ class Slot:
 
         Raises StoreError when one is missing; call `missing` and `merge` first.
         """
+        loaded = self._load(keys)
+        _release()  # only now that the tables which were read are gone
+        return loaded
+
+    def _load(self, keys: Sequence[str]) -> AttributionSet:
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -134,6 +140,7 @@ class Slot:
             tables.append(table.filter(is_wanted).drop_columns(texts))
         # promoted, since the table without rows has no statistics
         rows = pa.concat_tables(tables, promote_options="default").combine_chunks()
+        tables.clear()  # the rows are copied, and once more in their order
         places = pc.index_in(wanted, value_set=rows.column("key").combine_chunks())
         if places.null_count:
             raise StoreError(
@@ -325,6 +332,13 @@ def _arrow_numbers(values: ArrayLike, kind: type[np.number]) -> Any:
     arrow_type = pa.from_numpy_dtype(plain.dtype)
     # the first buffer would mark null values: none is null
     return pa.Array.from_buffers(arrow_type, len(plain), [None, pa.py_buffer(plain)])
+
+
+def _release() -> None:
+    """Give back the memory that Arrow keeps for later: half a gigabyte after a million explanations."""
+    import pyarrow as pa
+
+    pa.default_memory_pool().release_unused()
 
 
 def _arrow_texts(texts: Sequence[str]) -> Any:

@@ -19,7 +19,9 @@ from bmx_grid.core.errors import ConfigError, shown
 from bmx_grid.core.identity import Component
 from bmx_grid.core.ragged import Flags, Floats, Ints, Ragged
 from bmx_grid.measures.correlation import FEWEST, Kind, beats, correlate
-from bmx_grid.measures.ordered import without_rounding
+from bmx_grid.measures.means import join_means, take_means
+
+Features = Any  # float64[n, k] for any boost; for a power-mean grid of many segments `measures.means.MeansInParts`
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +33,7 @@ class Part:
     """
 
     base: Floats
-    features: Floats
+    features: Features
     human: Floats
     clusters: Ints
 
@@ -43,7 +45,7 @@ class Part:
     def taken(self, rows: Flags) -> Part:
         """The segments where bool[n] rows is true."""
         # Features are large: no copy if all are taken.
-        features = self.features if rows.all() else self.features[rows]
+        features = self.features if rows.all() else take_means(self.features, rows)
         return Part(self.base[rows], features, self.human[rows], self.clusters[rows])
 
 
@@ -55,7 +57,7 @@ class Fitted(ABC):
     def abstains(self) -> bool:
         """Whether "do not boost" was chosen: `scores` are then the base scores, bit for bit, whatever the features."""
 
-    def scores(self, base: Floats, features: Floats) -> Floats:
+    def scores(self, base: Floats, features: Features) -> Floats:
         """float64[N] from float64[N] base scores and float64[N, k] features; NaN if a used feature is NaN.
 
         Each score depends on its own base score and features only: it is the same, bit for bit, in any batch.
@@ -108,7 +110,7 @@ class Boost(Component, ABC):
         """The inverse of `Fitted.constants`, bit for bit. Raises ConfigError for constants that are not of this."""
 
     @abstractmethod
-    def features(self, truth: Ragged, hypothesis: Ragged) -> Floats:
+    def features(self, truth: Ragged, hypothesis: Ragged) -> Features:
         """float64[N, k] features of N segments, from their attributions of ground truth and hypothesis.
 
         Rows are NaN if undefined: a needed side has no word, or an attribution is not finite.
@@ -136,10 +138,7 @@ class Boost(Component, ABC):
             return base.copy()
         features = self.features(truth, hypothesis)
         if together:
-            defined = np.isfinite(features).all(axis=1)
-            joined = np.full_like(features, np.nan)
-            joined[defined] = without_rounding(features[defined])
-            features = joined
+            features = join_means(features)
         return chosen.scores(base, features)
 
     def of_attributions(self) -> tuple[bool, ...]:

@@ -13,10 +13,19 @@ import numpy as np
 from bmx_grid.boosts.base import Boost, Fitted, Part, restore
 from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.core.identity import identity
-from bmx_grid.core.ragged import Floats, Ragged, concatenate_rows, defined_rows, in_their_rows, take_rows
+from bmx_grid.core.ragged import Floats, Ragged, concatenate_rows, defined_rows, take_rows
 from bmx_grid.measures.aggregation import Aggregation, PowerMean
-from bmx_grid.measures.correlation import Kind, correlate, correlate_grid, point_that_gains
-from bmx_grid.measures.grid import PAPER_P, PAPER_W, GridSpec, PowerRange, UsedWords, powers_of, segment_means
+from bmx_grid.measures.correlation import Kind, correlate, point_that_gains
+from bmx_grid.measures.grid import (
+    PAPER_P,
+    PAPER_W,
+    GridSpec,
+    PowerRange,
+    UsedWords,
+    means_of,
+    powers_of,
+)
+from bmx_grid.measures.means import Means, correlate_means, means_in_their_rows
 
 Shift = Literal["paper", "none"]
 SIDE_IN_WORDS = {"hypothesis": "hypothesis", "ground_truth": "ground truth", "both": "two sides"}
@@ -92,11 +101,14 @@ class PowerMeanGrid(Boost):
     def names(self) -> tuple[str, ...]:
         return tuple(f"M_{p:g}" for p in self.spec.p)
 
-    def features(self, truth: Ragged, hypothesis: Ragged) -> Floats:
-        """float64[N, P] means. Raises DataError for attributions too large to be shifted, or not positive unshifted."""
+    def features(self, truth: Ragged, hypothesis: Ragged) -> Means:
+        """float64[N, P] means, in parts if they are too many to be held.
+
+        Raises DataError for attributions too large to be shifted, or not positive unshifted.
+        """
         if self.shift == "none":
             return power_means(self.side, truth, hypothesis, np.array(self.spec.p))
-        return segment_means(self.spec, truth, hypothesis)
+        return means_of(self.spec, truth, hypothesis)
 
     def fit(self, kind: Kind, parts: Sequence[Part]) -> AtPoint:
         w, column = best_mixture(kind, parts, self.w)
@@ -137,7 +149,7 @@ def best_mixture(kind: Kind, parts: Sequence[Part], w: Sequence[float]) -> tuple
 
 def gain_surface(kind: Kind, part: Part, w: Sequence[float]) -> Floats:
     """float64[k, W] gains of w * base + (1 - w) * feature over the base, on the segments of a part."""
-    surface = correlate_grid(kind, part.features, part.base, part.human, w)
+    surface = correlate_means(kind, part.features, part.base, part.human, w)
     surface -= correlate(kind, part.base, part.human)
     return surface
 
@@ -155,7 +167,7 @@ def best_of_surfaces(surfaces: Sequence[Floats], w: Sequence[float]) -> tuple[fl
     return (1.0, -1) if place is None else (w[place[1]], place[0])
 
 
-def power_means(side: str, truth: Ragged, hypothesis: Ragged, p: Floats) -> Floats:
+def power_means(side: str, truth: Ragged, hypothesis: Ragged, p: Floats) -> Means:
     """float64[N, P] power means of positive word scores as they are, without a shift.
 
     NaN for a row without words, or with a score that is not finite. Raises DataError naming the row and the value that
@@ -173,7 +185,7 @@ def power_means(side: str, truth: Ragged, hypothesis: Ragged, p: Floats) -> Floa
             "power mean without shift is defined for positive word scores only, such as token probabilities; for "
             "attributions with a sign choose shift=paper, or another feature."
         )
-    return in_their_rows(PowerMean().aggregate(kept, p), usable)
+    return means_in_their_rows(PowerMean(), kept, p, usable)
 
 
 def side_rows(side: str, truth: Ragged, hypothesis: Ragged) -> Ragged:

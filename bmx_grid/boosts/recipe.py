@@ -11,13 +11,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from bmx_grid.boosts.base import Boost, Fitted, Part
+from bmx_grid.boosts.base import Boost, Features, Fitted, Part
 from bmx_grid.core.configure import build, convert, load_option, options
 from bmx_grid.core.documents import read_json
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, StoreError, unknown
 from bmx_grid.core.file_keys import check_keys_of_recipe
 from bmx_grid.core.identity import Component, canonical_json, digest, identity
-from bmx_grid.core.ragged import Floats, Ragged
+from bmx_grid.core.ragged import Ragged
 from bmx_grid.core.storage import expanded, write_text
 from bmx_grid.core.wording import shortened, with_interval
 from bmx_grid.measures.correlation import Kind
@@ -344,7 +344,7 @@ class Fixed(Boost):
     def reads_ground_truth(self) -> bool:
         return self.known.boost.reads_ground_truth
 
-    def features(self, truth: Ragged, hypothesis: Ragged) -> Floats:
+    def features(self, truth: Ragged, hypothesis: Ragged) -> Features:
         return self.known.boost.features(truth, hypothesis)
 
     @property

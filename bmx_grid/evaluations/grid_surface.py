@@ -30,12 +30,12 @@ from bmx_grid.measures.grid import (
     UsedWords,
     check_points,
     check_size,
-    column_blocks,
     grid_of,
     nearest_point,
     powers_of,
 )
 from bmx_grid.measures.grid_resampling import GridSample, cross_fit
+from bmx_grid.measures.means import column_blocks
 
 BASELINE_W = 1.0  # the weight w of the baseline that gains are relative to
 CELLS_PER_SECOND = 4e7  # segments x points on one core, Pearson, with the cross-fitted points

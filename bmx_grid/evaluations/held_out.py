@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.boosts.base import Boost
+from bmx_grid.boosts.base import Boost, Features
 from bmx_grid.boosts.feature_mix import FeatureMix
 from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
 from bmx_grid.boosts.recipe import Fixed, Identity
@@ -23,8 +24,8 @@ from bmx_grid.measures.correlation import Coefficient, Kind, correlate
 from bmx_grid.measures.grid import GridSpec, words_of
 from bmx_grid.measures.grid_resampling import FOLDS_PLACE
 from bmx_grid.measures.kernel_ridge import Nuisance, standardise
+from bmx_grid.measures.means import defined_means, join_means, take_means
 from bmx_grid.measures.nuisance import NO_DONOR, donors
-from bmx_grid.measures.ordered import without_rounding
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, dealt, number_of
 from bmx_grid.words.perturbation import ROLES
 from bmx_grid.words.segmentation import log_words as log_words_of
@@ -100,11 +101,11 @@ def rated_of(
 def nuisance_of(
     base: Floats,
     log_words: Floats,
-    texts: Sequence[Sequence[Sequence[str]]],
+    texts: Iterable[Sequence[Sequence[str]]],
     groups: Sequence[NDArray[Any]],
     clusters: NDArray[Any],
     strata: Ints | None = None,
-    unread: Sequence[Sequence[Sequence[str]]] = (),
+    unread: Iterable[Sequence[Sequence[str]]] = (),
 ) -> Nuisance:
     """What may explain human scores and is no explanation, of all N segments.
 
@@ -123,21 +124,27 @@ def nuisance_of(
     # Rounding must not decide which of two equal inputs is larger.
     core = np.round(np.column_stack(inputs), TIED_DIGITS)
     cluster_codes = codes(clusters)
-    statistics = [_statistics_of(rows, cluster_codes) for rows in (*texts, *unread)]
+    # The words of one text at a time: those of a million texts take half a gigabyte.
+    statistics = [_statistics_of(rows, cluster_codes) for rows in texts]
+    lengths = []
     for rows in unread:
-        statistics.append(log_words_of(np.array([len(words) for words in rows])))
+        statistics.append(_statistics_of(rows, cluster_codes))
+        lengths.append(log_words_of(np.fromiter(map(len, rows), np.int64, len(rows))))
     # `column_stack` cannot make an array of no columns.
-    columns = np.column_stack([np.empty((len(base), 0)), *statistics])
+    columns = np.column_stack([np.empty((len(base), 0)), *statistics, *lengths])
     group_codes = tuple(codes(names) for names in groups if has_groups(names))
     return Nuisance(core, columns, group_codes, strata)
 
 
-_kept_statistics: dict[str, Floats] = {}
+_kept_statistics: dict[bytes, Floats] = {}
 
 
 def _statistics_of(rows: Sequence[Sequence[str]], clusters: Ints) -> Floats:
     """`text_statistics`, cached for the last texts: further metrics, explainers and boosts need the same ones."""
-    key = digest([ascii(rows), clusters.tolist()])
+    content = hashlib.sha256(clusters.tobytes())
+    for words in rows:
+        content.update(ascii(words).encode())
+    key = content.digest()
     if key not in _kept_statistics:
         _kept_statistics[key] = text_statistics(rows, clusters)
         # Dictionaries keep their order: the oldest entry is removed, never the newest.
@@ -148,7 +155,7 @@ def _statistics_of(rows: Sequence[Sequence[str]], clusters: Ints) -> Floats:
 
 def has_groups(names: NDArray[Any]) -> bool:
     """Whether most segments share their system, rater, domain or document with another one, and not all one."""
-    _, sizes = np.unique(names, return_counts=True)
+    sizes = np.bincount(codes(names))
     return len(sizes) > 1 and 2 * sizes[sizes > 1].sum() >= len(names)
 
 
@@ -164,12 +171,14 @@ def strata_of(segments: Sequence[Segment], clusters: NDArray[Any], used: Flags) 
     if len(set(names)) == len(names):
         names = [segment.source or segment.id for segment in segments]
     # A stratum lies in one cluster: an id, or a text of one word, may occur in several.
-    sources = np.array([f"{cluster} {name}" for cluster, name in zip(clusters, names, strict=True)])
+    # Objects, as an array of texts has room for the longest one in every row.
+    sources = np.array([f"{cluster} {name}" for cluster, name in zip(clusters, names, strict=True)], dtype=object)
     sizes = np.bincount(codes(sources[used]))
     several = sizes[sizes > 1]
     if len(several) >= FEWEST_SOURCES and several.sum() >= LEAST_SHARE * sizes.sum():
         return codes(sources)
-    documents = np.array([segment.document or f"\0{row}" for row, segment in enumerate(segments)])
+    labels = [segment.document or f"\0{row}" for row, segment in enumerate(segments)]
+    documents = np.array(labels, dtype=object)
     if used.any() and has_groups(documents[used]):
         return codes(documents)
     return None
@@ -213,19 +222,21 @@ class Member:
 
     setting: Finished
     rated: Rated
-    features: Mapping[str, Floats]
+    features: Mapping[str, Features]
     declared: Mapping[tuple[str, str], Floats]
     donors: tuple[Ints, ...]
     choosing: Mapping[int, Flags] = field(default_factory=dict)
     held_out: HeldOutScores = field(default_factory=dict)
 
-    def reassigned(self, name: str, boost: Boost) -> list[Floats]:
+    def reassigned(self, name: str, boost: Boost) -> list[Features]:
         """The features of a boost with the attributions of other segments, of each draw."""
         if name not in self.features:
             return []
         features = self.features[name]
         # Columns that are no attributions, such as lengths, stay with their segment.
         attributed = np.array(boost.of_attributions())
+        if attributed.all():
+            return [take_means(features, donor) for donor in self.donors]
         return [np.where(attributed, features[donor], features) for donor in self.donors]
 
 
@@ -253,12 +264,12 @@ def is_of_grid(boost: Boost | None, spec: GridSpec) -> bool:
     return replace(boost.spec, correlation=spec.correlation) == spec
 
 
-def compute_features(setting: Finished, boosts: Boosts) -> tuple[dict[str, Floats], dict[str, str]]:
+def compute_features(setting: Finished, boosts: Boosts) -> tuple[dict[str, Features], dict[str, str]]:
     """float64[N, k] features of each boost that can be made in a setting, and why others cannot; by name.
 
     Both are empty without an explainer. Raises DataError if a boost cannot be made of the attributions at all.
     """
-    features: dict[str, Floats] = {}
+    features: dict[str, Features] = {}
     lacking: dict[str, str] = {}
     if setting.explainer is None:
         return features, lacking
@@ -277,16 +288,16 @@ def compute_features(setting: Finished, boosts: Boosts) -> tuple[dict[str, Float
     return features, lacking
 
 
-def judged_segments(setting: Finished, features: Floats | None = None) -> Flags:
+def judged_segments(setting: Finished, features: Features | None = None) -> Flags:
     """bool[N] segments with a human score, a metric score and all features."""
     is_rated = np.isfinite(setting.segments.human_scores) & np.isfinite(setting.scores.base_scores)
     if features is None:
         return is_rated
-    return np.asarray(is_rated & np.isfinite(features).all(axis=1))
+    return np.asarray(is_rated & defined_means(features))
 
 
 def boosts_by_segments(
-    boosts: Boosts, settings: Sequence[Finished], features: Sequence[Mapping[str, Floats]]
+    boosts: Boosts, settings: Sequence[Finished], features: Sequence[Mapping[str, Features]]
 ) -> list[dict[str, Boost]]:
     """The boosts that some setting can make, those together that are judged on the same segments of every setting.
 
@@ -304,7 +315,7 @@ def boosts_by_segments(
 
 def member_of(
     setting: Finished,
-    features: Mapping[str, Floats],
+    features: Mapping[str, Features],
     boosts: Boosts,
     spec: GridSpec,
     *,
@@ -323,9 +334,9 @@ def member_of(
     features_of_used = {}
     declared = {}
     for name, columns in features.items():
-        columns = columns if used.all() else columns[used]
+        columns = columns if used.all() else take_means(columns, used)
         # As in the grid, rounding creates no order.
-        features_of_used[name] = columns if kind == "pearson" else without_rounding(columns)
+        features_of_used[name] = columns if kind == "pearson" else join_means(columns)
         if not is_of_grid(boosts[name], spec):
             continue
         for point, scores in setting.boosted.items():
@@ -350,13 +361,13 @@ def _rated(kind: Kind, setting: Finished, used: Flags, fold_seed: int) -> Rated:
     nuisance = nuisance_of(
         base=setting.scores.base_scores,
         log_words=log_words,
-        texts=[setting.words_of(role) for role in setting.worded],
-        unread=[setting.segment_words(role) for role in unread],
+        texts=(setting.words_of(role) for role in setting.worded),
+        unread=(setting.segment_words(role) for role in unread),
         groups=list(segments.groups.values()),
         clusters=labels,
         strata=strata_of(segments.segments, labels, used),
     )
-    items = np.array([segment.id for segment in segments.segments])
+    items = np.array([segment.id for segment in segments.segments], dtype=object)
     arrays = (setting.scores.base_scores, segments.human_scores, log_words, labels, nuisance)
     return rated_of(kind, *arrays, used, fold_seed, items)
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.ragged import Flags, Floats, Ints, Ragged, concatenate_rows, defined_rows, in_their_rows, take_rows
@@ -18,19 +17,16 @@ from bmx_grid.measures.correlation import (
     Kind,
     check_kind,
     correlate,
-    correlate_grid,
     first_within_rounding,
     plateau_within_no_change,
 )
-from bmx_grid.measures.resampling import fitting, ranges
+from bmx_grid.measures.means import Means, MeansInParts, can_be_held, correlate_means, means_in_their_rows
 
 UsedWords = Literal["both", "hypothesis"]
 Numbers = Floats | Sequence[float]
 
 EQUALLY_NEAR = 1e-9  # distances to two grid points that differ by less are equal; grids carry rounding
 KEPT_CELLS = 2**24  # segments x p whose means are kept: 128 MiB, or 50 settings of WMT17
-HELD_CELLS = 2**26  # segments x p of the largest setting whose means are held as a whole: 512 MiB
-PART_CELLS = 2**24  # segments x p of a larger one that are held at a time; correlations copy them a few times
 MAX_POINTS = 1_000_000  # of one setting: 8 MB of correlations each; the paper has 3,600
 
 
@@ -210,47 +206,6 @@ class GridResult:
 
 
 @dataclass(frozen=True, eq=False)
-class MeansInParts:
-    """float64[n, P] means that are too many to be held (4.8 GB for a million segments of the paper's 600 p).
-
-    Those of a range of powers, `means[:, 3:9]`, are made anew whenever they are read: see `column_blocks`.
-    values: n rows of positive attributions.
-    """
-
-    aggregation: Aggregation
-    values: Ragged
-    p: Floats
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Segments and powers."""
-        return len(self.values), len(self.p)
-
-    def __getitem__(self, places: tuple[slice, slice]) -> Floats:
-        rows, powers = places
-        return self.aggregation.aggregate(self.values, self.p[powers])[rows]
-
-
-Means = Floats | MeansInParts
-
-
-def column_blocks(means: Means, most: int | None = None) -> Iterator[tuple[slice, Floats]]:
-    """The places of at most `most` powers and float64[n, powers] their means, until all powers were yielded."""
-    n, n_powers = means.shape
-    at_once = n_powers if isinstance(means, np.ndarray) else fitting(PART_CELLS, n)
-    for part in ranges(n_powers, at_once):
-        held = means[:, part]
-        for inside in ranges(held.shape[1], most or n_powers):
-            yield slice(part.start + inside.start, part.start + inside.stop), held[:, inside]
-
-
-def correlate_means(kind: Kind, means: Means, base: Floats, human: Floats, w: ArrayLike) -> Floats:
-    """float64[P, W] as `correlation.correlate_grid`, of means that may be held in parts."""
-    parts = [correlate_grid(kind, block, base, human, w) for _, block in column_blocks(means)]
-    return np.concatenate(parts)
-
-
-@dataclass(frozen=True, eq=False)
 class GridInputs:
     """The input of a grid: the n used of N segments.
 
@@ -342,7 +297,7 @@ def grid_inputs(spec: GridSpec, base: Floats, ground_truth: Ragged, hypothesis: 
     rated = np.isfinite(human)
     used = rated & np.isfinite(base) & words.defined
     means: Means
-    if len(base) * len(spec.p) > HELD_CELLS:
+    if not can_be_held(len(base), len(spec.p)):
         means = MeansInParts(spec.aggregation, take_rows(words.values, used), np.array(spec.p))
     else:
         means = segment_means(spec, ground_truth, hypothesis)
@@ -403,6 +358,15 @@ def segment_means(spec: GridSpec, ground_truth: Ragged, hypothesis: Ragged) -> F
         while sum(kept.size for kept in _kept_means.values()) > KEPT_CELLS:
             del _kept_means[next(iter(_kept_means))]
     return means
+
+
+def means_of(spec: GridSpec, ground_truth: Ragged, hypothesis: Ragged) -> Means:
+    """As `segment_means`; in parts if they are too many to be held."""
+    if can_be_held(len(hypothesis), len(spec.p)):
+        return segment_means(spec, ground_truth, hypothesis)
+    words = positive_words(spec.side, ground_truth, hypothesis)
+    usable = take_rows(words.values, words.defined)
+    return means_in_their_rows(spec.aggregation, usable, np.array(spec.p), words.defined)
 
 
 def nearest_point(p_grid: Numbers, w_grid: Numbers, p: float, w: float) -> tuple[int, int] | None:

@@ -47,7 +47,7 @@ from bmx_grid.measures.correlation import (
     standard_deviation,
     unit,
 )
-from bmx_grid.measures.grid import Means, column_blocks, correlate_means
+from bmx_grid.measures.means import Means, column_blocks, correlate_means
 from bmx_grid.measures.resampling import (
     FEWEST_CLUSTERS,
     blocks,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -237,10 +237,8 @@ def _bare(word: str) -> str:
     return EDGES.sub("", word.casefold()) or word
 
 
-def _other_counts(rows: Sequence[Sequence[str]], clusters: Ints, form: Callable[[str], str]) -> list[Ints]:
+def _other_counts(rows: Sequence[Sequence[str]], clusters: Ints, form: Callable[[str], str]) -> Iterator[Ints]:
     """For each text int64[words] how often its words, in this form, occur in texts of other clusters."""
-    if not rows:
-        return []
     # Of words as they are compared, and of words as they are written: most occur often, and are folded once.
     number_of_bare: dict[str, int] = {}
     number_of: dict[str, int] = {}
@@ -257,5 +255,6 @@ def _other_counts(rows: Sequence[Sequence[str]], clusters: Ints, form: Callable[
     in_cluster = np.repeat(clusters, lengths) * len(number_of_bare) + number
     _, place, count_in_cluster = np.unique(in_cluster, return_inverse=True, return_counts=True)
     elsewhere = np.bincount(number)[number] - count_in_cluster[place]
-    # Cut at the end of each text but the last.
-    return np.split(elsewhere, np.cumsum(lengths)[:-1])
+    ends = np.cumsum(lengths, dtype=np.int64)
+    for length, end in zip(lengths, ends, strict=True):
+        yield elsewhere[end - length : end]

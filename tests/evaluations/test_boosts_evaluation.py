@@ -38,6 +38,7 @@ from bmx_grid.evaluations.verdicts import (
     judged,
 )
 from bmx_grid.measures.grid import Point, PowerRange
+from bmx_grid.measures.means import MeansInParts
 from bmx_grid.measures.resampling import codes
 from bmx_grid.words.perturbation import ROLES
 from bmx_grid.words.segmentation import text_statistics
@@ -529,6 +530,34 @@ def test_the_order_of_settings_and_of_boosts_changes_nothing(shared):
     assert set(in_order) == set(reversed_order)
     for key, values in in_order.items():
         np.testing.assert_allclose(values, reversed_order[key], rtol=1e-6, atol=1e-9, err_msg=str(key))
+
+
+@pytest.mark.parametrize("kind", ["pearson", "kendall"])
+def test_means_in_parts_choose_as_means_that_are_held(kind, shared, recipe_of, monkeypatch):
+    """To 1e-9 of estimates that rest on learners; a segment without an attribution is left out in both."""
+    words = shared[2].scores.hypothesis
+    values = words.values.copy()
+    values[words.offsets[3]] = NAN
+    by_role = {**shared[2].scores.by_role, "hypothesis": Ragged(values, words.offsets)}
+    scores_of_third = dataclasses.replace(shared[2].scores, by_role=by_role)
+    settings = [*shared[:2], dataclasses.replace(shared[2], scores=scores_of_third)]
+    boosts = {"grid": OWN_GRID, "wider": PowerMeanGrid(p=PowerRange(-3, 3, 0.5), w=W), "recipe": recipe_of()}
+    options = {"boosts": boosts, "draws": 1, "grid": dataclasses.replace(GRID, correlation=kind)}
+    held = together(settings, **options)
+    monkeypatch.setattr("bmx_grid.measures.means.HELD_CELLS", 0)
+    monkeypatch.setattr("bmx_grid.measures.means.PART_CELLS", 40 * 2)
+    assert isinstance(OWN_GRID.features(scores_of_third.ground_truth, words), MeansInParts)
+    in_parts = together(settings, **options)
+    for expected, result in zip(held, in_parts, strict=True):
+        assert result.scores.keys() == expected.scores.keys()
+        for name, scores in expected.scores.items():
+            assert result.scores[name] == pytest.approx(scores, abs=1e-12, nan_ok=True), name
+        assert [fields["constants"] for fields in result.chosen] == [fields["constants"] for fields in expected.chosen]
+    for table in BOOSTS.ROWS:
+        for row, expected in zip(rows(in_parts, table), rows(held, table), strict=True):
+            assert row == pytest.approx(expected, abs=1e-9, nan_ok=True)
+    points = {(row["boost"], row["point"]) for row in rows(in_parts)}
+    assert {("wider", "elsewhere"), ("wider reassigned 1", "cross_fitted"), ("grid", "published")} <= points
 
 
 @pytest.mark.parametrize("name", ["length", "curve", "combined"])

@@ -10,7 +10,7 @@ from some_settings import changed, finished
 
 from bmx_grid.core.ragged import Ragged
 from bmx_grid.evaluations.grid_surface import GridEvaluation, sample_of
-from bmx_grid.measures import grid
+from bmx_grid.measures import grid, means
 from bmx_grid.measures.aggregation import PowerMean
 from bmx_grid.measures.correlation import KINDS, correlate
 from bmx_grid.measures.grid import Point, PowerRange
@@ -108,8 +108,8 @@ def test_means_that_are_too_many_to_hold_are_made_in_parts_with_the_same_numbers
         return aggregate(self, values, p)
 
     monkeypatch.setattr(PowerMean, "aggregate", noted)
-    monkeypatch.setattr(grid, "HELD_CELLS", 0)
-    monkeypatch.setattr(grid, "PART_CELLS", 40 * 15)
+    monkeypatch.setattr(means, "HELD_CELLS", 0)
+    monkeypatch.setattr(means, "PART_CELLS", 40 * 15)
     in_parts = evaluation.of_scope(settings)
     assert max(read) == 15, "39 or 40 segments by 15 powers, of 40"
     for one, other in zip(whole, in_parts, strict=True):
@@ -146,6 +146,6 @@ def test_a_large_grid_takes_the_memory_of_a_part(monkeypatch):
     monkeypatch.setattr(grid, "KEPT_CELLS", 0)
     peak()  # what a first call leaves behind is not counted
     whole = peak()
-    monkeypatch.setattr(grid, "HELD_CELLS", 0)
-    monkeypatch.setattr(grid, "PART_CELLS", len(base) * 8)
+    monkeypatch.setattr(means, "HELD_CELLS", 0)
+    monkeypatch.setattr(means, "PART_CELLS", len(base) * 8)
     assert peak() < whole / 3
