@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ import numpy as np
 from bmx_grid.api.compared import MOST_JUDGED, Grouping, Level
 from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.core.wording import counted
-from bmx_grid.evaluations.base import BASE, NOTHING, Finished
+from bmx_grid.evaluations.base import BASE, Finished
 from bmx_grid.evaluations.held_out import nuisance_of, rated_of, strata_of
 from bmx_grid.evaluations.levels import SystemLevel
 from bmx_grid.evaluations.verdicts import Verdict, evidence_on, judged
@@ -285,11 +285,8 @@ def _evidence(
         items=segment_codes.items[read],
     )
     scores = [metric.scores.base_scores[read][used[read]] for metric in better]
-    evidence = evidence_on(options.statistic, rated, scores, **options.draws)
-    if other.log_words is None:
-        # Without words the lengths are not controlled for, and the partial correlation is not the one of its name.
-        return [replace(verdict, partial_r=NOTHING, left=math.nan) for verdict in evidence]
-    return evidence
+    has_lengths = other.log_words is not None
+    return evidence_on(options.statistic, rated, scores, **options.draws, has_lengths=has_lengths)
 
 
 def _words(setting: ScoredColumn, role: Role, rows: Ints) -> list[tuple[str, ...]]:

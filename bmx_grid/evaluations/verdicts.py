@@ -333,14 +333,23 @@ def _gain_left(partial_r: float, explained: float) -> float:
     return math.sqrt(without + adds) - math.sqrt(without)
 
 
-def evidence_on(kind: Coefficient, rated: Rated, scores: Sequence[Floats], resamples: int, seed: int) -> list[Verdict]:
+def evidence_on(
+    kind: Coefficient,
+    rated: Rated,
+    scores: Sequence[Floats],
+    resamples: int,
+    seed: int,
+    *,
+    has_lengths: bool = True,
+) -> list[Verdict]:
     """The evidence for several float64[n] scores over the metric's, to be `judged`.
 
-    The scores were not chosen on these segments. The controls are learned once for all scores.
+    The scores were not chosen on these segments. The controls are learned once for all scores. has_lengths: else no
+    partial correlation is computed, as one without lengths is not the one of its name.
     """
     names = [str(place) for place in range(len(scores))]
     held_out = {(name, CROSS_FITTED): column for name, column in zip(names, scores, strict=True)}
-    gains = contrasts(kind, rated, held_out, seed)
+    gains = contrasts(kind, rated, held_out, seed, not_judged=frozenset() if has_lengths else held_out.keys())
     nameless = ("", "", "", "")
     found = asked(lines_of(nameless, rated, gains, resamples, seed), names)
     return [replace(evidence, boost="") for evidence in found]
