@@ -13,6 +13,7 @@ import numpy as np
 
 from bmx_grid.api.compared import MOST_JUDGED, Grouping, Level
 from bmx_grid.core.ragged import Flags, Floats, Ints
+from bmx_grid.core.terminal import Progress
 from bmx_grid.core.wording import counted
 from bmx_grid.evaluations.base import BASE, Finished
 from bmx_grid.evaluations.held_out import nuisance_of, rated_of, strata_of
@@ -23,9 +24,10 @@ from bmx_grid.measures.correlations_of_resamples import Unit
 from bmx_grid.measures.grouped import within_groups
 from bmx_grid.measures.kernel_ridge import scattered
 from bmx_grid.measures.multiple_tests import benjamini_hochberg, holm, seed_of_repeats, select_repeats
+from bmx_grid.measures.paired_family import compare_metrics
 from bmx_grid.measures.paired_tests import Alternative, Comparison, compare_sums
 from bmx_grid.measures.paired_tests import compare as compare_correlations
-from bmx_grid.measures.resampling import number_of
+from bmx_grid.measures.resampling import codes, number_of
 from bmx_grid.measures.system_tests import compare_systems
 from bmx_grid.measures.systems import by_mean, mean
 from bmx_grid.words.perturbation import ROLES, Role
@@ -33,6 +35,7 @@ from bmx_grid.words.perturbation import ROLES, Role
 if TYPE_CHECKING:
     import pandas as pd
 
+MANY_PAIRS = 10  # of metrics, from which on progress is shown
 VERDICT_ESTIMATES = ("gain", "partial_r")
 TEST_ESTIMATES = ("difference", "low", "high", "p", "n", "clusters")
 TEST_COLUMNS = (
@@ -98,6 +101,11 @@ Pairs = Sequence[tuple[ScoredColumn, ScoredColumn]]
 Advance = Callable[[int], None]  # so many more pairs are done
 
 
+def progress_total(n_pairs: int) -> int:
+    """The number of pairs whose progress is shown; 0 for a few, whose progress is not."""
+    return n_pairs if n_pairs >= MANY_PAIRS else 0
+
+
 def metric_pairs(settings: Sequence[ScoredColumn]) -> Iterator[tuple[ScoredColumn, ScoredColumn]]:
     """Every two metrics of a language pair."""
     for left, right in itertools.combinations(settings, 2):
@@ -105,7 +113,36 @@ def metric_pairs(settings: Sequence[ScoredColumn]) -> Iterator[tuple[ScoredColum
             yield left, right
 
 
-def compare_pair(left: ScoredColumn, right: ScoredColumn, options: ComparisonOptions, **draws: Any) -> Comparison:
+def compare_pairs(pairs: Pairs, options: ComparisonOptions, advance: Advance, **draws: Any) -> list[Comparison]:
+    """The difference of every two metrics (`_compare_pair`); Pearson's r of all segments for all pairs together."""
+    if options.level == "system" or options.by != "none" or options.statistic != "pearson":
+        compared = []
+        for left, right in pairs:
+            compared.append(_compare_pair(left, right, options, **draws))
+            advance(1)
+        return compared
+    draws |= {"alternative": options.alternative, "confidence": options.confidence}
+    # By language pair and segments: of the pairs of metrics their places.
+    by_rows: dict[tuple[Any, bytes], list[int]] = {}
+    for place, (left, right) in enumerate(pairs):
+        used = np.isfinite([left.segments.human_scores, left.scores.base_scores, right.scores.base_scores]).all(axis=0)
+        by_rows.setdefault((left.pair, used.tobytes()), []).append(place)
+    found: dict[int, Comparison] = {}
+    for (_, is_used), places in by_rows.items():
+        used = np.frombuffer(is_used, dtype=np.bool_)
+        metrics = list({id(metric): metric for place in places for metric in pairs[place]}.values())
+        column_of = {id(metric): column for column, metric in enumerate(metrics)}
+        columns_of_pairs = [(column_of[id(pairs[place][0])], column_of[id(pairs[place][1])]) for place in places]
+        scores = np.column_stack([metric.scores.base_scores[used] for metric in metrics])
+        first = metrics[0]
+        human = first.segments.human_scores[used]
+        clusters = codes(first.codes.clusters[used])
+        comparisons = compare_metrics(scores, human, clusters, columns_of_pairs, **draws, advance=advance)
+        found.update(zip(places, comparisons, strict=True))
+    return [found[place] for place in range(len(pairs))]
+
+
+def _compare_pair(left: ScoredColumn, right: ScoredColumn, options: ComparisonOptions, **draws: Any) -> Comparison:
     """The difference of two metrics at this level and grouping, on the segments that both scored."""
     statistic = options.statistic
     draws |= {"alternative": options.alternative, "confidence": options.confidence}
@@ -177,9 +214,11 @@ def _repeat_tests(rows: Sequence[dict[str, Any]], pairs: Pairs, options: Compari
     """Put the p values of more resamples into the rows of pairs that a large family needs them for."""
     repeated, count = select_repeats([row["p"] for row in rows], options.resamples)
     draws: dict[str, Any] = {"resamples": count, "seed": seed_of_repeats(options.seed)}
-    for place in np.flatnonzero(repeated).tolist():
-        left, right = pairs[place]
-        again = compare_pair(left, right, options, **draws, bootstrap=False)
+    places = np.flatnonzero(repeated).tolist()
+    repeated_pairs = [pairs[place] for place in places]
+    with Progress(progress_total(len(places)), "testing with more resamples", "pairs of metrics") as progress:
+        comparisons = compare_pairs(repeated_pairs, options, progress.advance, **draws, bootstrap=False)
+    for place, again in zip(places, comparisons, strict=True):
         rows[place].update(draws, p=again.p)
 
 
