@@ -16,6 +16,7 @@ from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.core.terminal import Progress
 from bmx_grid.core.wording import counted
 from bmx_grid.evaluations.base import BASE, Finished
+from bmx_grid.evaluations.boost_evidence import KeptCorrelations
 from bmx_grid.evaluations.held_out import nuisance_of, rated_of, strata_of
 from bmx_grid.evaluations.levels import SystemLevel
 from bmx_grid.evaluations.verdicts import Verdict, evidence_on, judged
@@ -264,8 +265,10 @@ def verdicts_of_pairs(
         better_by_row[len(rows)] = better
         rows.append({"language_pair": other.segments.language_pair, **names})
     evidence: dict[int, Verdict] = {}
+    kept_by_rows: dict[tuple[Any, bytes], KeptCorrelations] = {}
     for other, used, better_by_row in by_base.values():
-        found = _evidence(list(better_by_row.values()), other, used, options)
+        kept = kept_by_rows.setdefault((other.pair, used.tobytes()), {})
+        found = _evidence(list(better_by_row.values()), other, used, options, kept)
         evidence.update(zip(better_by_row, found, strict=True))
         advance(len(found))
     verdicts = judged([evidence[place] for place in range(len(rows))])
@@ -293,9 +296,16 @@ def _scored_by_both(left: ScoredColumn, right: ScoredColumn) -> Flags:
 
 
 def _evidence(
-    better: Sequence[ScoredColumn], other: ScoredColumn, used: Flags, options: ComparisonOptions
+    better: Sequence[ScoredColumn],
+    other: ScoredColumn,
+    used: Flags,
+    options: ComparisonOptions,
+    kept: KeptCorrelations,
 ) -> list[Verdict]:
-    """The evidence for each better metric on the used segments, with the other one as baseline."""
+    """The evidence for each better metric on the used segments, with the other one as baseline.
+
+    kept: correlations of resamples of these segments, for all baselines.
+    """
     segment_codes = other.codes
     read = _judged_rows(used, segment_codes.items)
     roles = other.worded if other.has_texts else ()
@@ -325,7 +335,7 @@ def _evidence(
     )
     scores = [metric.scores.base_scores[read][used[read]] for metric in better]
     has_lengths = other.log_words is not None
-    return evidence_on(options.statistic, rated, scores, **options.draws, has_lengths=has_lengths)
+    return evidence_on(options.statistic, rated, scores, **options.draws, has_lengths=has_lengths, kept=kept)
 
 
 def _words(setting: ScoredColumn, role: Role, rows: Ints) -> list[tuple[str, ...]]:

@@ -66,3 +66,19 @@ def test_no_partial_correlation_is_learned_of_a_table_without_lengths(frame, mon
     assert alone.verdicts["verdict"].tolist() == ["open"]
     with pytest.raises(AssertionError, match="nobody reads"):
         compared(frame)
+
+
+def test_gains_of_many_metrics_are_those_of_each_two(frame):
+    rng = np.random.default_rng(1)
+    frame["third"] = frame["score"] / 2 + rng.normal(size=1200)
+    frame["fourth"] = frame["score"] + rng.normal(size=1200)
+    # Other segments have a score of it.
+    frame.loc[:99, "fourth"] = np.nan
+    names = ["good", "bad", "third", "fourth"]
+    with pytest.warns(UserWarning, match="fourth"):
+        together = bmx.compare(frame, names, resamples=200)
+        for row in together.verdicts.itertuples():
+            alone = bmx.compare(frame, [row.compared, row.against], resamples=200).verdicts.iloc[0]
+            for name in ("gain", "gain_low", "gain_high"):
+                # Rounding of products of other shapes.
+                assert getattr(row, name) == pytest.approx(alone[name], abs=1e-12), (row.compared, row.against)
