@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +13,10 @@ import numpy as np
 
 from bmx_grid.api.compared import MOST_JUDGED, Grouping, Level
 from bmx_grid.core.ragged import Flags, Floats, Ints
+from bmx_grid.core.terminal import Progress
 from bmx_grid.core.wording import counted
-from bmx_grid.evaluations.base import BASE, NOTHING, Finished
+from bmx_grid.evaluations.base import BASE, Finished
+from bmx_grid.evaluations.boost_evidence import KeptCorrelations
 from bmx_grid.evaluations.held_out import nuisance_of, rated_of, strata_of
 from bmx_grid.evaluations.levels import SystemLevel
 from bmx_grid.evaluations.verdicts import Verdict, evidence_on, judged
@@ -23,9 +25,10 @@ from bmx_grid.measures.correlations_of_resamples import Unit
 from bmx_grid.measures.grouped import within_groups
 from bmx_grid.measures.kernel_ridge import scattered
 from bmx_grid.measures.multiple_tests import benjamini_hochberg, holm, seed_of_repeats, select_repeats
+from bmx_grid.measures.paired_family import compare_metrics
 from bmx_grid.measures.paired_tests import Alternative, Comparison, compare_sums
 from bmx_grid.measures.paired_tests import compare as compare_correlations
-from bmx_grid.measures.resampling import number_of
+from bmx_grid.measures.resampling import codes, number_of
 from bmx_grid.measures.system_tests import compare_systems
 from bmx_grid.measures.systems import by_mean, mean
 from bmx_grid.words.perturbation import ROLES, Role
@@ -33,6 +36,7 @@ from bmx_grid.words.perturbation import ROLES, Role
 if TYPE_CHECKING:
     import pandas as pd
 
+MANY_PAIRS = 10  # of metrics, from which on progress is shown
 VERDICT_ESTIMATES = ("gain", "partial_r")
 TEST_ESTIMATES = ("difference", "low", "high", "p", "n", "clusters")
 TEST_COLUMNS = (
@@ -98,6 +102,11 @@ Pairs = Sequence[tuple[ScoredColumn, ScoredColumn]]
 Advance = Callable[[int], None]  # so many more pairs are done
 
 
+def progress_total(n_pairs: int) -> int:
+    """The number of pairs whose progress is shown; 0 for a few, whose progress is not."""
+    return n_pairs if n_pairs >= MANY_PAIRS else 0
+
+
 def metric_pairs(settings: Sequence[ScoredColumn]) -> Iterator[tuple[ScoredColumn, ScoredColumn]]:
     """Every two metrics of a language pair."""
     for left, right in itertools.combinations(settings, 2):
@@ -105,7 +114,36 @@ def metric_pairs(settings: Sequence[ScoredColumn]) -> Iterator[tuple[ScoredColum
             yield left, right
 
 
-def compare_pair(left: ScoredColumn, right: ScoredColumn, options: ComparisonOptions, **draws: Any) -> Comparison:
+def compare_pairs(pairs: Pairs, options: ComparisonOptions, advance: Advance, **draws: Any) -> list[Comparison]:
+    """The difference of every two metrics (`_compare_pair`); Pearson's r of all segments for all pairs together."""
+    if options.level == "system" or options.by != "none" or options.statistic != "pearson":
+        compared = []
+        for left, right in pairs:
+            compared.append(_compare_pair(left, right, options, **draws))
+            advance(1)
+        return compared
+    draws |= {"alternative": options.alternative, "confidence": options.confidence}
+    # By language pair and segments: of the pairs of metrics their places.
+    by_rows: dict[tuple[Any, bytes], list[int]] = {}
+    for place, (left, right) in enumerate(pairs):
+        used = np.isfinite([left.segments.human_scores, left.scores.base_scores, right.scores.base_scores]).all(axis=0)
+        by_rows.setdefault((left.pair, used.tobytes()), []).append(place)
+    found: dict[int, Comparison] = {}
+    for (_, is_used), places in by_rows.items():
+        used = np.frombuffer(is_used, dtype=np.bool_)
+        metrics = list({id(metric): metric for place in places for metric in pairs[place]}.values())
+        column_of = {id(metric): column for column, metric in enumerate(metrics)}
+        columns_of_pairs = [(column_of[id(pairs[place][0])], column_of[id(pairs[place][1])]) for place in places]
+        scores = np.column_stack([metric.scores.base_scores[used] for metric in metrics])
+        first = metrics[0]
+        human = first.segments.human_scores[used]
+        clusters = codes(first.codes.clusters[used])
+        comparisons = compare_metrics(scores, human, clusters, columns_of_pairs, **draws, advance=advance)
+        found.update(zip(places, comparisons, strict=True))
+    return [found[place] for place in range(len(pairs))]
+
+
+def _compare_pair(left: ScoredColumn, right: ScoredColumn, options: ComparisonOptions, **draws: Any) -> Comparison:
     """The difference of two metrics at this level and grouping, on the segments that both scored."""
     statistic = options.statistic
     draws |= {"alternative": options.alternative, "confidence": options.confidence}
@@ -177,9 +215,11 @@ def _repeat_tests(rows: Sequence[dict[str, Any]], pairs: Pairs, options: Compari
     """Put the p values of more resamples into the rows of pairs that a large family needs them for."""
     repeated, count = select_repeats([row["p"] for row in rows], options.resamples)
     draws: dict[str, Any] = {"resamples": count, "seed": seed_of_repeats(options.seed)}
-    for place in np.flatnonzero(repeated).tolist():
-        left, right = pairs[place]
-        again = compare_pair(left, right, options, **draws, bootstrap=False)
+    places = np.flatnonzero(repeated).tolist()
+    repeated_pairs = [pairs[place] for place in places]
+    with Progress(progress_total(len(places)), "testing with more resamples", "pairs of metrics") as progress:
+        comparisons = compare_pairs(repeated_pairs, options, progress.advance, **draws, bootstrap=False)
+    for place, again in zip(places, comparisons, strict=True):
         rows[place].update(draws, p=again.p)
 
 
@@ -225,8 +265,10 @@ def verdicts_of_pairs(
         better_by_row[len(rows)] = better
         rows.append({"language_pair": other.segments.language_pair, **names})
     evidence: dict[int, Verdict] = {}
+    kept_by_rows: dict[tuple[Any, bytes], KeptCorrelations] = {}
     for other, used, better_by_row in by_base.values():
-        found = _evidence(list(better_by_row.values()), other, used, options)
+        kept = kept_by_rows.setdefault((other.pair, used.tobytes()), {})
+        found = _evidence(list(better_by_row.values()), other, used, options, kept)
         evidence.update(zip(better_by_row, found, strict=True))
         advance(len(found))
     verdicts = judged([evidence[place] for place in range(len(rows))])
@@ -254,9 +296,16 @@ def _scored_by_both(left: ScoredColumn, right: ScoredColumn) -> Flags:
 
 
 def _evidence(
-    better: Sequence[ScoredColumn], other: ScoredColumn, used: Flags, options: ComparisonOptions
+    better: Sequence[ScoredColumn],
+    other: ScoredColumn,
+    used: Flags,
+    options: ComparisonOptions,
+    kept: KeptCorrelations,
 ) -> list[Verdict]:
-    """The evidence for each better metric on the used segments, with the other one as baseline."""
+    """The evidence for each better metric on the used segments, with the other one as baseline.
+
+    kept: correlations of resamples of these segments, for all baselines.
+    """
     segment_codes = other.codes
     read = _judged_rows(used, segment_codes.items)
     roles = other.worded if other.has_texts else ()
@@ -285,11 +334,8 @@ def _evidence(
         items=segment_codes.items[read],
     )
     scores = [metric.scores.base_scores[read][used[read]] for metric in better]
-    evidence = evidence_on(options.statistic, rated, scores, **options.draws)
-    if other.log_words is None:
-        # Without words the lengths are not controlled for, and the partial correlation is not the one of its name.
-        return [replace(verdict, partial_r=NOTHING, left=math.nan) for verdict in evidence]
-    return evidence
+    has_lengths = other.log_words is not None
+    return evidence_on(options.statistic, rated, scores, **options.draws, has_lengths=has_lengths, kept=kept)
 
 
 def _words(setting: ScoredColumn, role: Role, rows: Ints) -> list[tuple[str, ...]]:

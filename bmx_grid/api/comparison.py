@@ -14,8 +14,9 @@ from bmx_grid.api.compared import Compared, Grouping, Level
 from bmx_grid.api.compared_pairs import (
     ComparisonOptions,
     ScoredColumn,
-    compare_pair,
+    compare_pairs,
     metric_pairs,
+    progress_total,
     tests_of_pairs,
     verdicts_of_pairs,
 )
@@ -57,7 +58,6 @@ if TYPE_CHECKING:
 # Of a level, or of segments by their grouping: roles without which it has no meaning.
 NEEDED: Mapping[str, tuple[str, ...]] = {"item": ("id", "system"), "system": ("system",), "none": ()}
 FEWEST_RESAMPLES = 40  # of tests
-MANY_PAIRS = 10  # of metrics, from which on progress is shown
 
 
 def compare(
@@ -134,12 +134,9 @@ def compare(
     if not options.is_two_sided:
         settings = _as_named(settings, listed("metrics", metrics))
     pairs = list(metric_pairs(settings))
-    shown = len(pairs) if len(pairs) >= MANY_PAIRS else 0
-    differences = []
+    shown = progress_total(len(pairs))
     with Progress(shown, "testing", "pairs of metrics") as progress:
-        for pair in pairs:
-            differences.append(compare_pair(*pair, options, **options.draws))
-            progress.advance(1)
+        differences = compare_pairs(pairs, options, progress.advance, **options.draws)
     tests = tests_of_pairs(pairs, differences, options)
     with Progress(shown, "verdicts", "pairs of metrics") as progress:
         verdicts = verdicts_of_pairs(pairs, differences, options, progress.advance)

@@ -93,6 +93,9 @@ class BoostRow(SettingRow):
         return self.boost, self.against, self.point, self.human
 
 
+KeptCorrelations = dict[tuple[int, bytes], Floats]  # float64[R] by the number of a block of draws, and scores
+
+
 @dataclass(frozen=True, eq=False)
 class Contrasts:
     """What n segments' scores gain over base scores in the correlation with the human scores.
@@ -100,7 +103,8 @@ class Contrasts:
     statistic: the correlation over all segments, or that of the pairs of translations of one source (PDP). base,
     human: float64[n]; scores: by key, float64[n] each. sources: the pairs of translations of one source, for PDP.
     partial: partial correlations, by key: no gains, but estimated from the same draws, by the influence of each
-    segment.
+    segment. kept: correlations of resamples by block and scores, which contrasts share whose segments and draws are the
+    same; None to keep none.
     """
 
     kind: Coefficient
@@ -110,6 +114,7 @@ class Contrasts:
     scores: Mapping[Key, Floats]
     sources: PairedSources | None = None
     partial: dict[Key, PartialCorrelation] = field(default_factory=dict)
+    kept: KeptCorrelations | None = None
 
     @cached_property
     def reached(self) -> Floats:
@@ -134,11 +139,13 @@ class Contrasts:
         """float64[R] the gains under blocks float64[n, R'] of how often a segment counts."""
         columns = np.column_stack([self.base, *self.scores.values()])
         blocks = []
-        for weights in times:
+        for block, weights in enumerate(times):
             if self.statistic == "pdp":
                 reached = self._of_pairs(columns, weights)
-            else:
+            elif self.kept is None:
                 reached = weighted_correlations(self.kind, columns, self.human, weights)
+            else:
+                reached = np.array([self._keep(self.kept, block, column, weights) for column in columns.T])
             gains = list(reached[1:] - reached[0])
             for correlation in self.partial.values():
                 moved = correlation.influence @ weights / len(weights)
@@ -148,6 +155,13 @@ class Contrasts:
         keys = [*self.scores, *self.partial]
         samples = [np.concatenate(parts) for parts in zip(*blocks, strict=True)]
         return dict(zip(keys, samples, strict=True))
+
+    def _keep(self, kept: KeptCorrelations, block: int, column: Floats, weights: Floats) -> Floats:
+        """float64[R] correlations of float64[n] scores under the weights of a block, computed once."""
+        key = (block, column.tobytes())
+        if key not in kept:
+            (kept[key],) = weighted_correlations(self.kind, column[:, None], self.human, weights)
+        return kept[key]
 
     def _of_pairs(self, columns: Floats, times: Floats) -> Floats:
         """float64[K, R] PDP of float64[n, K] columns; NaN without enough sources. times: float64[n, R]."""
@@ -228,19 +242,20 @@ def contrasts(
     statistic: GainStatistic = "pooled",
     gold: str = "",
     not_judged: Set[tuple[str, str]] = frozenset(),
+    kept: KeptCorrelations | None = None,
 ) -> Contrasts:
     """Compute the gain of each boost over the metric, and its partial correlations.
 
     not_judged: boosts at points that no verdict is about, so that no partial correlation is needed.
-    statistic, gold: as of `Contrasts`. metrics: float64[n, m] of other metrics, if there are any. seed: of the halves
-    of the segments that a partial correlation is extrapolated from.
+    statistic, gold, kept: as of `Contrasts`. metrics: float64[n, m] of other metrics, if there are any. seed: of the
+    halves of the segments that a partial correlation is extrapolated from.
     """
     sources = None
     if statistic == "pdp":
         paired = PairedSources.of(kind, rated.human, rated.items, rated.clusters)
         sources = paired if len(paired.first) >= FEWEST_SOURCES else None
     scores_by_key = {(boost, METRIC, point, gold): scores for (boost, point), scores in held_out.items()}
-    differences = Contrasts(kind, statistic, rated.base, rated.human, scores_by_key, sources)
+    differences = Contrasts(kind, statistic, rated.base, rated.human, scores_by_key, sources, kept=kept)
     given = {SCORE_AND_TEXT: rated.nuisance}
     if metrics is not None:
         given[METRICS] = replace(rated.nuisance, metrics=metrics)

@@ -30,6 +30,7 @@ from bmx_grid.evaluations.boost_evidence import (
     PUBLISHED,
     SCORE_AND_TEXT,
     BoostRow,
+    KeptCorrelations,
     Key,
     contrasts,
     lines_of,
@@ -333,14 +334,26 @@ def _gain_left(partial_r: float, explained: float) -> float:
     return math.sqrt(without + adds) - math.sqrt(without)
 
 
-def evidence_on(kind: Coefficient, rated: Rated, scores: Sequence[Floats], resamples: int, seed: int) -> list[Verdict]:
+def evidence_on(
+    kind: Coefficient,
+    rated: Rated,
+    scores: Sequence[Floats],
+    resamples: int,
+    seed: int,
+    *,
+    has_lengths: bool = True,
+    kept: KeptCorrelations | None = None,
+) -> list[Verdict]:
     """The evidence for several float64[n] scores over the metric's, to be `judged`.
 
-    The scores were not chosen on these segments. The controls are learned once for all scores.
+    The scores were not chosen on these segments. The controls are learned once for all scores. has_lengths: else no
+    partial correlation is computed, as one without lengths is not the one of its name. kept: filled with correlations
+    of resamples, for further evidence on the same segments with the same seed.
     """
     names = [str(place) for place in range(len(scores))]
     held_out = {(name, CROSS_FITTED): column for name, column in zip(names, scores, strict=True)}
-    gains = contrasts(kind, rated, held_out, seed)
+    not_judged = frozenset() if has_lengths else held_out.keys()
+    gains = contrasts(kind, rated, held_out, seed, not_judged=not_judged, kept=kept)
     nameless = ("", "", "", "")
     found = asked(lines_of(nameless, rated, gains, resamples, seed), names)
     return [replace(evidence, boost="") for evidence in found]

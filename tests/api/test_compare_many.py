@@ -7,6 +7,7 @@ import pytest
 import bmx_grid as bmx
 from bmx_grid.api import compared as compared_module
 from bmx_grid.api import compared_pairs
+from bmx_grid.evaluations import boost_evidence
 from bmx_grid.measures import resampling
 
 
@@ -52,3 +53,32 @@ def test_a_verdict_on_many_segments_rests_on_whole_items_and_says_so(frame, monk
     assert "Verdicts of more than 400 segments rest on so many" in some.summary()
     assert some.verdicts["verdict"].tolist() == ["helps"]
     assert (some.tests["n"] == 1200).all()
+
+
+def test_no_partial_correlation_is_learned_of_a_table_without_lengths(frame, monkeypatch):
+    def refuse(*arguments):
+        raise AssertionError("a partial correlation that nobody reads")
+
+    monkeypatch.setattr(boost_evidence, "partial_correlations", refuse)
+    alone = bmx.compare(frame, ["good", "bad"], resamples=200)
+    assert alone.verdicts["partial_r"].isna().all()
+    # A gain that is significant, whose controls are unknown.
+    assert alone.verdicts["verdict"].tolist() == ["open"]
+    with pytest.raises(AssertionError, match="nobody reads"):
+        compared(frame)
+
+
+@pytest.mark.filterwarnings("ignore:.*no score in column 'fourth'")
+def test_gains_of_many_metrics_are_those_of_each_two(frame):
+    rng = np.random.default_rng(1)
+    frame["third"] = frame["score"] / 2 + rng.normal(size=1200)
+    frame["fourth"] = frame["score"] + rng.normal(size=1200)
+    # Other segments have a score of it.
+    frame.loc[:99, "fourth"] = np.nan
+    names = ["good", "bad", "third", "fourth"]
+    together = bmx.compare(frame, names, resamples=200)
+    for row in together.verdicts.itertuples():
+        alone = bmx.compare(frame, [row.compared, row.against], resamples=200).verdicts.iloc[0]
+        for name in ("gain", "gain_low", "gain_high"):
+            # Rounding of products of other shapes.
+            assert getattr(row, name) == pytest.approx(alone[name], abs=1e-12), (row.compared, row.against)

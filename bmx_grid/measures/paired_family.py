@@ -1,0 +1,178 @@
+"""Every two of many metrics on the same segments by Pearson's r: each metric is resampled once for all its pairs.
+
+The numbers are those of `paired_tests.compare`, but for rounding. After a swap, the sums of a metric are its own less
+those of its swapped units plus the other metric's of the same units. So a product of the swaps and the sums of all
+metrics serves every pair.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from bmx_grid.core.ragged import Flags, Floats, Ints
+from bmx_grid.measures.correlation import TIE, below_one, correlate
+from bmx_grid.measures.correlations_of_resamples import (
+    LEAST_KEPT_VARIANCE,
+    after_swaps,
+    drawn_units,
+    pair_columns,
+    resampled_means,
+)
+from bmx_grid.measures.ordered import compiled
+from bmx_grid.measures.paired_tests import (
+    Alternative,
+    Comparison,
+    Drawn,
+    check_conclusion,
+    comparison_of,
+    unit_variance,
+)
+from bmx_grid.measures.resampling import CONFIDENCE, FEWEST_CLUSTERS, draws, number_of, sums_by, swaps
+
+DIRECTIONS = {"two-sided": 0, "greater": 1, "less": -1}
+OF_METRIC = (1, 3, 5)  # places in `pair_columns` of x, x^2 and x human, which differ between metrics
+
+
+def compare_metrics(
+    columns: Floats,
+    human: Floats,
+    clusters: Ints,
+    pairs: Sequence[tuple[int, int]],
+    *,
+    resamples: int,
+    seed: int,
+    bootstrap: bool = True,
+    alternative: Alternative = "two-sided",
+    confidence: float = CONFIDENCE,
+    advance: Callable[[int], None] = lambda count: None,
+) -> list[Comparison]:
+    """Compare pairs of metrics as `paired_tests.compare` does with `statistic="pearson"`.
+
+    Args:
+        columns: float64[n, K], finite scores of K metrics.
+        human: float64[n], finite human scores.
+        clusters: int64[n], cluster of each segment, numbered from 0.
+        pairs: Places of the two metrics of each pair.
+        resamples: Number R of permutations and of bootstrap resamples.
+        seed: Seed of all random draws.
+        bootstrap: If false, skip the interval and `p_bootstrap`.
+        alternative: As of `paired_tests.compare`.
+        confidence: Level of the interval.
+        advance: Called with the number of pairs that are done.
+
+    Returns:
+        list[Comparison]: One per pair.
+    """
+    check_conclusion(alternative, confidence)
+    judged = below_one(human)
+    scores = np.column_stack([unit_variance(column) for column in columns.T])
+    values = [correlate("pearson", column, judged) for column in scores.T]
+    differences = np.array([values[left] - values[right] for left, right in pairs])
+    units = number_of(clusters)
+    is_drawn = np.isfinite(differences) & (units >= FEWEST_CLUSTERS)
+    samples = np.empty((columns.shape[1], 0))
+    if bootstrap and is_drawn.any():
+        everything = [np.arange(len(judged))]
+        blocks = []
+        for times in drawn_units("inputs", clusters, clusters, draws, resamples, seed, 0):
+            blocks.append(resampled_means("pearson", scores, judged, clusters, times, everything))
+        samples = np.concatenate(blocks, axis=1)
+    extreme = np.zeros(len(pairs), dtype=np.int64)
+    done = 0
+    told = 0
+    if is_drawn.any():
+        places = np.array(pairs, dtype=np.int64)[is_drawn]
+        swapped = drawn_units("inputs", clusters, clusters, swaps, resamples, seed, 0)
+        for counts, share in _extreme_by_block(scores, judged, clusters, places, swapped, alternative):
+            extreme[is_drawn] += counts
+            done += share
+            shown = len(pairs) * done // resamples
+            advance(shown - told)
+            told = shown
+    compared = []
+    for (left, right), is_of_draws, count in zip(pairs, is_drawn, extreme.tolist(), strict=True):
+        differences_of_pair = samples[left] - samples[right] if is_of_draws else np.empty(0)
+        drawn = Drawn(values[left], values[right], differences_of_pair, np.empty(0), units, len(judged), units)
+        comparison = comparison_of(drawn, alternative, confidence)
+        if is_of_draws:
+            comparison = replace(comparison, p=(count + 1) / (resamples + 1))
+        compared.append(comparison)
+    advance(len(pairs) - told)
+    return compared
+
+
+def _extreme_by_block(
+    scores: Floats, human: Floats, unit: Ints, pairs: Ints, swaps_of_units: Iterable[Floats], alternative: Alternative
+) -> Iterator[tuple[Ints, int]]:
+    """For each block int64[P] how many swaps speak as much for the alternative as what is observed, and of how many.
+
+    pairs: int64[P, 2] columns. An undefined difference counts as such, as in `paired_tests.p_of_swaps`.
+    """
+    centred = human - human.mean()
+    sums = []
+    for column in scores.T:
+        sums.append(sums_by(unit, pair_columns(column, centred)))
+    whole = np.array([sums_of_column.sum(axis=0) for sums_of_column in sums])
+    # Ones, human scores and their squares are the same of every metric.
+    by_unit = np.concatenate([sums_of_column[:, OF_METRIC] for sums_of_column in sums], axis=1)
+    constant = whole[0, [0, 2, 4]]
+    of_metric = np.ascontiguousarray(whole[:, OF_METRIC])
+    values = [correlate("pearson", column, human) for column in scores.T]
+    observed = np.array([values[left] - values[right] for left, right in pairs])
+    direction = DIRECTIONS[alternative]
+    least = (np.abs(observed) if direction == 0 else direction * observed) - TIE
+    count = compiled(_count_swaps)
+    everything = [np.arange(len(human))]
+    for swap in swaps_of_units:
+        moved = (swap.T @ by_unit).reshape(swap.shape[1], -1, len(OF_METRIC))
+        counts, is_lost = count(moved, of_metric, constant, pairs, least, direction)
+        for place in np.flatnonzero(is_lost):
+            # Digits were lost: anew from the rows.
+            left, right = pairs[place]
+            differences = after_swaps("pearson", scores[:, left], scores[:, right], human, unit, swap, everything)
+            spoken = np.abs(differences) if direction == 0 else direction * differences
+            counts[place] = (~(spoken < least[place])).sum()
+        yield counts, swap.shape[1]
+
+
+def _count_swaps(
+    moved: Floats, whole: Floats, constant: Floats, pairs: Ints, least: Floats, direction: int
+) -> tuple[Ints, Flags]:
+    """int64[P] how many swaps reach `least`, float64[P]; bool[P] whether a difference was undefined.
+
+    moved: float64[R, K, 3] sums of x, x^2 and x human over the swapped units; whole: float64[K, 3] over all units.
+    constant: how many rows, and the sums of human scores and of their squares. Compiled, as pairs times swaps are many.
+    """
+    counts = np.zeros(len(pairs), dtype=np.int64)
+    is_lost = np.zeros(len(pairs), dtype=np.bool_)
+    n = constant[0]
+    human = constant[1] / n
+    variance_human = constant[2] / n - human**2
+    human_is_kept = variance_human > LEAST_KEPT_VARIANCE * constant[2] / n
+    r = np.empty(2)
+    for swap in range(len(moved)):
+        for pair in range(len(pairs)):
+            is_kept = human_is_kept
+            for side in range(2):
+                own = pairs[pair, side]
+                other = pairs[pair, 1 - side]
+                x = (whole[own, 0] + moved[swap, other, 0] - moved[swap, own, 0]) / n
+                squared = (whole[own, 1] + moved[swap, other, 1] - moved[swap, own, 1]) / n
+                product = (whole[own, 2] + moved[swap, other, 2] - moved[swap, own, 2]) / n
+                variance = squared - x**2
+                if variance > LEAST_KEPT_VARIANCE * squared:
+                    r[side] = (product - x * human) / math.sqrt(variance * variance_human)
+                else:
+                    is_kept = False
+            if not is_kept:
+                is_lost[pair] = True
+                continue
+            spoken = r[0] - r[1]
+            spoken = abs(spoken) if direction == 0 else direction * spoken
+            if not spoken < least[pair]:
+                counts[pair] += 1
+    return counts, is_lost
