@@ -83,6 +83,19 @@ class SleepyMetric(HashMetric):
 
 
 @dataclass(frozen=True)
+class KilledMetric(HashMetric):
+    """A hash whose process is killed, by nobody's hand, when so many texts were scored."""
+
+    after: int = runtime(0)
+
+    def score(self, items: Sequence[Item]) -> np.ndarray:
+        scores = super().score(items)
+        if self.after and sum(map(int, Path(self.log).read_text().split())) >= self.after:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return scores
+
+
+@dataclass(frozen=True)
 class BrokenMetric(HashMetric):
     """Fails as a library behind a metric might."""
 

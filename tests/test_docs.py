@@ -108,6 +108,7 @@ def test_every_page_made_from_code_has_every_option_and_column(reference):
             assert f"### {group}: {name}\n" in shown
     written = reference.files()
     assert "## grid.parquet" in written and "| `p_holm` | number |" in written
+    assert re.search(r"\| `partial_r` \| number \| \S+", written), "what the docstring of a row says of a column"
     helps = reference.commands()
     assert all(f"## bmx-grid {name}".rstrip() in helps for name in reference.COMMANDS)
 

@@ -8,18 +8,23 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 import tomllib
 from importlib import import_module
+from importlib.util import find_spec
 
 import pytest
 from fakes import ROOT
+from score_trees import TREE, plant
 
+from bmx_grid.__main__ import _run
 from bmx_grid.api import compose
 from bmx_grid.api.sweep import run_sweep
 from bmx_grid.commands import COMMANDS as MAINS
 from bmx_grid.commands.analyse import main as analyse
 from bmx_grid.commands.run import compose_and_run
 from bmx_grid.core.configure import options
+from bmx_grid.core.terminal import command as call_command
 from bmx_grid.sweep.executors.dask import Dask
 from bmx_grid.sweep.folder import STAMP
 
@@ -46,7 +51,7 @@ def commands(page: str) -> list[str]:
     """The commands of these blocks, each in one line."""
     blocks = "".join(blocks_with_needs(page)).replace("\\\n", " ")
     lines = [line.split("  #")[0].strip() for line in blocks.splitlines() if line.strip() and not line.startswith("#")]
-    return [re.sub(r"^bmx-grid (run )?", PYTHON, line) for line in lines]
+    return [re.sub(r"^((?:[A-Z_]+=(?:\"[^\"]*\"|\S+) )?)bmx-grid (run )?", rf"\1{PYTHON}", line) for line in lines]
 
 
 def is_sweep(command: str) -> bool:
@@ -55,7 +60,7 @@ def is_sweep(command: str) -> bool:
 
 def has_flags(command: str) -> bool:
     """Whether it has flags of Hydra, which `compose` does not take."""
-    return any(word in ("-m", "--config-dir", "--config-path") for word in command.split()[3:4])
+    return re.search(rf"{PYTHON}(-m|--config-dir|--config-path) ", command) is not None
 
 
 def without_a_word(page: str) -> list[str]:
@@ -132,15 +137,69 @@ def test_a_sweep_of_the_docs_can_be_planned(command, folder, monkeypatch, capsys
     assert capsys.readouterr().out
 
 
-@pytest.mark.parametrize("command", [command for command in COMMANDS if not is_sweep(command)])
+# Files of options that commands with flags read from the folder conf, which their blocks say they need.
+JUDGE = (
+    "{_target_: bmx_grid.guests.judge.judge.Judge, model: m, base_url: 'https://llm.example.org/v1', "
+    "key_variable: MY_KEY}"
+)
+PROGRAM = "['$HOME/comet/bin/python', comet.py, --model, Unbabel/wmt22-comet-da]"
+OPTIONS = {
+    "BMX_JUDGE_ALLOW": ("metric/mine.yaml", f"mine: {JUDGE}"),
+    "BMX_ALLOWED_COMMANDS": (
+        "metric/mine.yaml",
+        f"mine: {{_target_: bmx_grid.guests.command.metric.CommandMetric, command: {os.path.expandvars(PROGRAM)}}}",
+    ),
+    "+sweep=theirs": ("sweep/theirs.yaml", "# @package _global_\nname: theirs\nlimit: 2"),
+}
+
+# Packages of their own.
+PLUGINS = {
+    "hydra/launcher=joblib": "hydra_plugins.hydra_joblib_launcher",
+    "hydra/launcher=submitit_slurm": "hydra_plugins.hydra_submitit_launcher",
+    "hydra/sweeper=optuna": "hydra_plugins.hydra_optuna_sweeper",
+}
+
+
+def one_of_several(word: str) -> str:
+    """The first value of an override that has several, for --multirun."""
+    key, equals, value = word.partition("=")
+    return word if "[" in value or "(" in value else f"{key}{equals}{value.partition(',')[0]}"
+
+
+@pytest.mark.parametrize("command", [command for command in COMMANDS if has_flags(command)])
+def test_a_command_with_flags_of_hydra_has_a_configuration(command, folder, request, monkeypatch, capsys):
+    """Every group, option, key and value is there and fits. A multirun is composed with its first values."""
+    stated, _, rest = command.partition(PYTHON)
+    words = shlex.split(os.path.expandvars(rest))
+    for setting in shlex.split(os.path.expandvars(stated)):
+        name, _, value = setting.partition("=")
+        monkeypatch.setenv(name, value)
+    for mark, (place, text) in OPTIONS.items():
+        if mark in command:
+            file = folder / "conf" / place
+            file.parent.mkdir(parents=True)
+            file.write_text(text + "\n", encoding="utf-8")
+    if "--config-path" in words:
+        (folder / "outputs").symlink_to(request.getfixturevalue("analysed") / "outputs")
+    for word in words:
+        if word in PLUGINS and find_spec(PLUGINS[word]) is None:
+            pytest.skip(f"{PLUGINS[word]} is not installed")
+    monkeypatch.chdir(folder)
+    arguments = [one_of_several(word) for word in words if word != "-m"]
+    monkeypatch.setattr(sys, "argv", ["bmx-grid", *arguments, "--cfg", "all"])
+    status = call_command(lambda: _run(arguments[0]))
+    printed = capsys.readouterr()
+    assert status == 0, printed.err
+    assert "\nhydra:\n" in f"\n{printed.out}" and "\nmetric:\n" in printed.out
+
+
+@pytest.mark.parametrize(
+    "command", [command for command in COMMANDS if not is_sweep(command) and not has_flags(command)]
+)
 def test_every_other_command_names_what_exists(command, folder, request, monkeypatch, capsys, blank_figures):
     words = shlex.split(command)
     if "judge" in words:
-        pytest.skip("asks a server; tests/guests/test_judge.py asks one of its own")
-    if has_flags(command):
-        pytest.skip("a launcher, or a folder of the reader's; tests/commands/test_hydra.py runs such commands")
-    if "mt_metrics_eval" in words:
-        pytest.skip("reads data of the reader's; tests/datasets/test_mt_metrics_eval.py shows some")
+        pytest.skip("sends requests to a server; tests/guests/test_judge.py has one of its own")
     if words[0] == "make":
         assert re.search(rf"^{words[1]}:", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
     elif words[0] in MAKES_FILES:
@@ -160,6 +219,8 @@ def test_every_other_command_names_what_exists(command, folder, request, monkeyp
             (folder / f"{name}.txt").write_text(f"the text of {name}\n" * 3)
         item = {"item_id": "eng_###_deu_###_news_###_d_###_0", "src": "One.", "ref": "Eins.", "hyps": {"A": "Ein."}}
         (folder / "items.jsonl").write_text(json.dumps(item) + "\n")
+        plant(folder / ".mt-metrics-eval" / "mt-metrics-eval-v2" / "wmt23", TREE)
+        words = [word.replace("$HOME", str(folder)) for word in words]
         status, printed = import_module(MAINS[words[3]]).main(words[4:]), capsys.readouterr()
         assert status == 0 and printed.out, printed.err
     elif words[:4] == ["python", "-m", "bmx_grid", "analyse"]:
@@ -176,10 +237,7 @@ def test_every_other_command_names_what_exists(command, folder, request, monkeyp
         assert words[0] in OF_OTHERS or "=" in words[0], f"a command that is not checked: {command}"
 
 
-DOCUMENTED = [*options("sweep"), *options("dataset"), "share_shifted", "plateau", "length_control", "n_undefined"]
-
-
-@pytest.mark.parametrize("name", sorted({*DOCUMENTED} - {"tabular"}))
+@pytest.mark.parametrize("name", ["share_shifted", "plateau", "length_control", "n_undefined"])
 def test_the_docs_have_a_row_for(name):
     pages = "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").rglob("*.md")))
     assert re.search(rf"^\| `{name}` \|", pages, flags=re.MULTILINE)

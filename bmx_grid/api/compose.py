@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bmx_grid.api.replaced import delete_patterns_of_replaced, delete_settings_of_replaced
 from bmx_grid.api.user_files import (
     GROUPS_OF_SEVERAL,
     KEY_REFERENCE,
@@ -68,7 +69,9 @@ def checked(
     """
     further = dict(values or {})
     chosen = dict(_values(overrides))
-    _leave_out_replaced(tree, chosen, {*chosen, *further}, folder)
+    keys = {*chosen, *further}
+    delete_settings_of_replaced(tree, chosen, keys, folder)
+    delete_patterns_of_replaced(tree, chosen, keys, folder)
     _check(tree, folder)
     for key, value in _leaves(tree, "", lists=True):
         if value == MISSING:
@@ -255,21 +258,6 @@ def mistakes(overrides: Sequence[Override], folder: Folder) -> Iterator[None]:
         if arguments and "--" not in reason:
             reason = f"{arguments} cannot be composed: {_reason(error)}; correct them, or leave them out."
         raise ConfigError(_of_sweep(overrides, folder) + reason) from error
-
-
-def _leave_out_replaced(config: dict[str, Any], chosen: Mapping[str, Any], keys: Iterable[str], folder: Folder) -> None:
-    """Delete a sweep's settings for options that the command line replaced.
-
-    chosen: key or group of each override -> its value. keys: all that the user has set, whose options stay.
-    """
-    options_of_keys = {".".join(key.split(".")[:2]) for key in keys}
-    for group in chosen.keys() & set(GROUPS_OF_SEVERAL):
-        nodes = config.get(group) or {}
-        known = set(option_names(group, folder))
-        for name in known.intersection(nodes).difference(chosen[group] or ()):
-            # What has a target is an option that is chosen, not a setting for one.
-            if "_target_" not in nodes[name] and f"{group}.{name}" not in options_of_keys:
-                del nodes[name]
 
 
 def _lines(override: Override) -> Iterator[str]:

@@ -157,12 +157,9 @@ def _samples(plan: SweepPlan) -> list[_Sample]:
             items = missing.setdefault(setting.metric_name, [])
             items += [setting.items[position] for position in setting.missing]
 
-    def length(item: Item) -> int:
-        return sum(map(len, item.texts().values()))
-
     samples = []
     for name, items in missing.items():
-        by_length = sorted(items, key=length)
+        by_length = sorted(items, key=lambda item: item.n_characters)
         third = len(items) // 3
         two_thirds = 2 * len(items) // 3
         pair = (by_length[third], by_length[two_thirds])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -103,6 +103,10 @@ class BoostedMetric(Metric):
     @property
     def reads_all_references(self) -> bool:
         return self.metric.reads_all_references
+
+    @property
+    def reads_further(self) -> Mapping[str, int]:
+        return self.metric.reads_further
 
     @property
     def signature(self) -> str:

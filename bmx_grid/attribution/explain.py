@@ -173,7 +173,7 @@ def drawn_with(explainer: Explainer | None, seed: int) -> int | None:
 def item_key(item: Item) -> str:
     """32 hexadecimal digits naming the texts that an explanation depends on."""
     texts = list(item.texts().values())
-    content = [texts, item.further_references] if item.further_references else texts
+    content = [texts, *item.further] if item.further else texts
     return digest(content)[:32]
 
 

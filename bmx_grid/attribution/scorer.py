@@ -198,6 +198,11 @@ class Scorer:
         if further:
             is_named = references is not None or sources is not None
             texts = texts_by_position(self.reads, (hypotheses, *further), is_named=is_named)
+        for name in self.metric.reads_further.keys() - {"further_references"}:
+            raise ConfigError(
+                f"{type(self.metric).__name__} reads the {name} of a segment, which lists of texts do not have: leave "
+                f"out {name}, or run a sweep of data with documents."
+            )
         return items_of(self.reads, texts, all_references=self.metric.reads_all_references)
 
     def score(

@@ -42,8 +42,9 @@ KEYS_OF_FILES: Mapping[str, frozenset[str]] = {
     "executor": _names("n_jobs chunk_texts devices timeout jobs device_jobs"),
     "tracking": _names("experiment timeout curves"),
     INNER_PARTS: _names("""
-        name language_pairs language_pair constructed first skip human_systems folder test_set reference human leave_out
-        aspect path columns decimal encoding skip_rows unescape systems tags submissions file files extra gold recipe
+        name dataset language_pairs language_pair constructed first skip human_systems folder test_set reference human
+        leave_out aspect path columns decimal encoding skip_rows unescape systems tags submissions file files extra gold
+        recipe raters
 
         model revision layer dtype max_length device batch_tokens shuffled pooling ground_truth references char_order
         word_order beta lowercase tokenize smooth_method smooth_value effective_order normalized no_punct asian_support
@@ -51,7 +52,7 @@ KEYS_OF_FILES: Mapping[str, frozenset[str]] = {
         language_model language_model_revision language_model_weight source_language target_language length
         language_code direction directions augment term_weights weights scale specials repeated baseline best metric
         metrics explainer aggregation max_texts minus_prior prompt temperature max_tokens
-        max_completion_tokens score_from repeat average concurrency
+        max_completion_tokens score_from context repeat average concurrency
         timeout retries max_requests num_samples kernel_width alpha mask backend max_evals exact_up_to gap sides delta
         no_candidate errors_are tokens sub_words probabilities seed idf idf_texts
 

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +15,7 @@ from bmx_grid.core.errors import DataError
 from bmx_grid.core.identity import digest
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.storage import check_name
+from bmx_grid.datasets.further_texts import FURTHER_TEXTS
 from bmx_grid.words.perturbation import Item, Role
 from bmx_grid.words.tags import WordTags
 
@@ -263,18 +265,15 @@ class SegmentSet:
             raise DataError(f"{self.name}: segment '{first.name}' has no {role}.")
         return texts
 
-    def items(self, reads: Sequence[Role], *, all_references: bool = False) -> tuple[Item, ...]:
+    def items(self, reads: Sequence[Role], further: Mapping[str, int] | None = None) -> tuple[Item, ...]:
         """The N items of a metric that reads these roles. Raises DataError as `texts` does.
 
-        all_references: with the further references of each segment.
+        further: how many further texts, by field of items, as `Metric.reads_further`.
         """
-        texts = [self.texts(role) for role in reads]
-        items = []
-        for segment, *row in zip(self.segments, *texts, strict=True):
-            by_role = dict(zip(reads, row, strict=True))
-            further = segment.further_references if all_references else ()
-            items.append(Item(**by_role, further_references=further))
-        return tuple(items)
+        columns: dict[str, Sequence[Any]] = {role: self.texts(role) for role in reads}
+        for name, most in (further or {}).items():
+            columns[name] = FURTHER_TEXTS[name](self.segments, most)
+        return tuple(Item(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True))
 
     def empty_texts(self) -> list[str]:
         """Names of segments with an empty source, reference or hypothesis: kept and scored, but worth a warning."""

@@ -43,7 +43,7 @@ class SystemLevel:
     """Systems of a setting by one point and one judgement.
 
     names: of S systems. scores, human: float64[S] by the metric, turned so that higher is better, and by people; the
-    metric's as `kind` says, "corpus" or "mean". n_segments: int64[S] that system scores are made of: those with a
+    metric's are of this `kind`, "corpus" or "mean". n_segments: int64[S] that system scores are made of: those with a
     score, and rated where segments are rated; n_clusters: of these. drawn: as for `segment_correlations`; without it
     there are no intervals. wanted: the statistics of rows.
     """
@@ -297,7 +297,7 @@ class LevelsEvaluation(Evaluation):
     Correlations of a metric whose lower scores are better keep their sign; agreements turn it.
 
     resamples: of each bootstrap, and permutations of soft pairwise accuracy; seed: of all draws.
-    system_score: what the metric says of a system. "mean": the mean over the rated segments; "corpus": the score of its
+    system_score: the metric's score of a system. "mean": the mean over the rated segments; "corpus": the score of its
     summed statistics, where the metric has them; "auto": as people's scores were made, the mean where they are means of
     rated segments, else the corpus score. systems.parquet has both.
     It also ranks the systems, by the metric and by people, with rank ranges and clusters over resampled segments.

@@ -38,7 +38,7 @@ class Shap(Explainer):
     max_evals: the most scores for a longer side, as shap counts them: 2 n + 1 per permutation.
         A side that is too long for one permutation (250 words at 500) cannot be explained, as in shap. With "auto"
         it gets one permutation, and all shorter ones have 500.
-    exact_up_to: words up to which all 2^n masks are scored, whatever max_evals says.
+    exact_up_to: words up to which all 2^n masks are scored, whatever max_evals is.
     mask: the text in place of a hidden word.
     backend: batched, or library: shap itself samples and averages, with the same seed.
     """

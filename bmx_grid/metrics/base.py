@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import sys
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -76,6 +77,14 @@ class Metric(Component):
         return False
 
     @property
+    def reads_further(self) -> Mapping[str, int]:
+        """How many of the further texts of a segment it reads, at most, by field of items.
+
+        By default all further references if it `reads_all_references`.
+        """
+        return {"further_references": sys.maxsize} if self.reads_all_references else {}
+
+    @property
     def is_held_by_tests(self) -> bool:
         """Whether tests of this package hold its code to scores that are the same in any batch."""
         return type(self).__module__.startswith("bmx_grid.")
@@ -94,6 +103,10 @@ class Metric(Component):
 
     def check(self) -> None:
         """Raise UnavailableError, with the remedy, when this metric is unavailable. Scores nothing."""
+
+    def items(self, segments: SegmentSet) -> tuple[Item, ...]:
+        """The N items of a set, with the texts that it reads. Raises DataError for a missing text."""
+        return segments.items(self.reads, self.reads_further)
 
     def fitted(self, segments: SegmentSet) -> Metric:
         """This metric fitted to the whole set that it will score (idf weights, translation difficulty).

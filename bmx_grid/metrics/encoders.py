@@ -351,7 +351,7 @@ class BertScore(NearestReference):
         fitted = super().fitted(segments)
         if not self.idf or self.idf_texts:
             return fitted
-        items = segments.items(self.reads, all_references=self.reads_all_references)
+        items = self.items(segments)
         texts = [(item.text(self.ground_truth), *item.further_references) for item in items]
         return dataclasses.replace(fitted, idf_texts=texts_of_set(segments, texts))
 

@@ -65,10 +65,10 @@ def failures(failed: Sequence[NotRun], title: str = "failed") -> str:
     return "\n".join(lines)
 
 
-def setting_line(ended: SettingResult | NotRun, place: int, total: int, said: set[str]) -> str:
+def setting_line(ended: SettingResult | NotRun, place: int, total: int, printed: set[str]) -> str:
     """One line for one finished setting: the correlation of the baseline, and the time it took.
 
-    said: reasons printed before; they are not repeated, and a new one is added. Long reasons are cut: `failures` has
+    printed: reasons printed before; they are not repeated, and a new one is added. Long reasons are cut: `failures` has
     the
     full text.
     """
@@ -77,8 +77,8 @@ def setting_line(ended: SettingResult | NotRun, place: int, total: int, said: se
     head = f"[{place:>{n_digits}}/{total}] {ended.label}: "
     if isinstance(ended, NotRun):
         reason = "for the same reason"
-        if ended.reason not in said:
-            said.add(ended.reason)
+        if ended.reason not in printed:
+            printed.add(ended.reason)
             reason = shortened(ended.reason, MOST_IN_LINE)
         return fitted(f"{head}failed: {reason}")
     parts = []

@@ -24,7 +24,7 @@ from bmx_grid.sweep.settings import ALONE, FurtherTexts, NotRun, Setting, SweepP
 from bmx_grid.sweep.time_left import ScoredTexts
 from bmx_grid.words.perturbation import Item
 
-LABEL = "further texts"  # in place of the explainer's name in what is said of texts that could not be scored
+LABEL = "further texts"  # in place of the explainer's name in failures of texts that could not be scored
 
 
 def with_further_texts(plan: SweepPlan, evaluations: Evaluations, cache_dir: Place) -> SweepPlan:
@@ -54,14 +54,9 @@ def _count(evaluation: Evaluation, setting: Setting, cache_dir: Place) -> tuple[
     n_texts = evaluation.count_texts(n_words)
     if setting.cached and n_texts:
         missing = _missing(evaluation.texts(setting.load()), _slot(setting, cache_dir))
-        return len(missing), sum(map(_length, missing))
-    mean_length = sum(map(_length, setting.items)) // max(len(setting.items), 1)
+        return len(missing), sum(item.n_characters for item in missing)
+    mean_length = sum(item.n_characters for item in setting.items) // max(len(setting.items), 1)
     return n_texts, n_texts * mean_length
-
-
-def _length(item: Item) -> int:
-    """The characters of all texts of an item."""
-    return sum(map(len, item.texts().values()))
 
 
 def _asking(evaluations: Evaluations) -> dict[str, Evaluation]:

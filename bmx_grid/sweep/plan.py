@@ -324,9 +324,9 @@ class Planner:
 
     def _texts_of(self, segments: SegmentSet, metric: Metric) -> MetricTexts:
         """The texts that a metric reads of the segments; all metrics that read the same share them."""
-        key = (segments.dataset, segments.language_pair, metric.reads, metric.reads_all_references)
+        key = (segments.dataset, segments.language_pair, metric.reads, *sorted(metric.reads_further.items()))
         if key not in self._texts:
-            items = segments.items(metric.reads, all_references=metric.reads_all_references)
+            items = metric.items(segments)
             words = PairWords.of_pair(self._options.words, segments.language_pair)
             self._texts[key] = MetricTexts(items, words)
         return self._texts[key]

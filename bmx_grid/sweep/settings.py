@@ -226,8 +226,7 @@ class SweepPlan:
         for setting in self.everything:
             sizes = []  # characters of each segment
             for position in setting.missing:
-                texts_of_item = setting.items[position].texts().values()
-                sizes.append(sum(map(len, texts_of_item)))
+                sizes.append(setting.items[position].n_characters)
             parts[setting.metric_name] = setting.metric
             texts[setting.metric_name] += setting.n_texts
             characters[setting.metric_name] += sum(map(operator.mul, sizes, setting.n_texts_of))

@@ -10,7 +10,7 @@ words, and joining restores the text exactly.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from typing import Any, Literal, NamedTuple
@@ -18,6 +18,7 @@ from typing import Any, Literal, NamedTuple
 from bmx_grid.core.ragged import Flags
 
 Role = Literal["source", "reference", "hypothesis"]
+Sentence = tuple[str | None, str]  # a source, None if missing, and its translation
 # The order of the texts of an item.
 ROLES: tuple[Role, ...] = ("source", "reference", "hypothesis")
 # White space, and characters without width between words. The joiners U+200C and U+200D are spelling.
@@ -36,14 +37,32 @@ def join_words(words: Sequence[str]) -> str:
 class Item(NamedTuple):
     """The texts of one segment that a metric reads, by role; None for a role that it does not read.
 
-    The ground truth is every text except the hypothesis. further_references: in addition to the reference, for metrics
-    that read all references; they are never perturbed.
+    The ground truth is every text except the hypothesis. The further texts are never perturbed. further_references: in
+    addition to the reference, for metrics that read all references. context: the sentences before in the same document
+    and their translations, the nearest first, for metrics that read documents.
     """
 
     source: str | None = None
     reference: str | None = None
     hypothesis: str | None = None
     further_references: tuple[str, ...] = ()
+    context: tuple[Sentence, ...] = ()
+
+    @property
+    def further(self) -> tuple[tuple[Any, ...], ...]:
+        """The further texts by field, without the last empty fields: one that came later changes no key of others."""
+        fields: Any = self[len(ROLES) :]
+        while fields and not fields[-1]:
+            fields = fields[:-1]
+        return tuple(fields)
+
+    @property
+    def n_characters(self) -> int:
+        """The characters of all texts."""
+        count = sum(map(len, self.texts().values())) + sum(map(len, self.further_references))
+        for source, translation in self.context:
+            count += len(source or "") + len(translation)
+        return count
 
     def text(self, role: Role) -> str:
         """The text of a role. Raises ValueError when the item lacks it."""
@@ -55,10 +74,18 @@ class Item(NamedTuple):
     def texts(self) -> dict[Role, str]:
         """The texts that are not None, by role, in the order of ROLES."""
         texts: dict[Role, str] = {}
-        for role, text in zip(ROLES, self[:3], strict=True):
+        for role in ROLES:
+            text: str | None = getattr(self, role)
             if text is not None:
                 texts[role] = text
         return texts
+
+    def only(self, roles: Sequence[Role], further: Mapping[str, int]) -> Item:
+        """The same item without other texts than those of these roles, and the first ones of further fields."""
+        fields: dict[str, Any] = {role: self.text(role) for role in roles}
+        for name, most in further.items():
+            fields[name] = getattr(self, name)[:most]
+        return Item(**fields)
 
     def with_text(self, role: Role, text: str) -> Item:
         """The same item with another text in one role."""

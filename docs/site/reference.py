@@ -1,7 +1,8 @@
 """Pages of the documentation that are made from the code, so that they cannot differ from it, and links between pages.
 
 Used by MkDocs (mkdocs.yml): `on_files` adds the pages, and those of notebooks; `on_page_markdown` turns links of the
-repository into links of the site. README, experiments and the guide for contributors are pages of the site as well.
+repository into links of the site, and fills in tables of options. README, experiments and the guide for contributors
+are pages of the site as well.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-COMMANDS = ("", "run", "score", "compare", "analyse", "data")
+COMMANDS = ("", "run", "score", "compare", "analyse", "data", "check")
 PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 # Files of the repository from which a page is made: links to them lead to the page.
 SOURCES = {"bmx_grid/__init__.py": "reference/python.md", "bmx_grid/measures/__init__.py": "reference/measures.md"}
@@ -34,6 +35,14 @@ RESULTS = {
         "measures.grouped.Grouped",
         "measures.word_measures.WordMeasure",
     ),
+}
+# A line of a page that is replaced by a table of all options of a group.
+TABLE = re.compile(r"^<!-- options of (\w+) -->$", re.MULTILINE)
+# Settings without which a metric cannot be made.
+REQUIRED = {
+    "judge": {"model": "m", "prompt": "gemba_da_noref"},
+    "likelihood": {"model": "m"},
+    "command": {"command": ["program"]},
 }
 LINK = re.compile(r"(!?\[[^\]]*\])\(([^)\s]+)\)")
 
@@ -82,6 +91,63 @@ def configuration() -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def fill_tables(markdown: str) -> str:
+    """A page with a table of options in each place that names a group."""
+    return TABLE.sub(lambda found: option_table(found[1]), markdown)
+
+
+def option_table(group: str) -> str:
+    """What each option of a group is; of a metric also what it reads and needs."""
+    from bmx_grid.core.configure import options
+
+    head = [group, "", *(["reads", "needs"] if group == "metric" else [])]
+    rows = [head, ["---"] * len(head)]
+    for name in options(group):
+        row = [f"[`{name}`](configuration.md#{group}-{name})", description(group, name)]
+        if group == "metric":
+            marks, reads, needs = metric_properties(name)
+            row[0] += marks
+            row += [reads, needs]
+        rows.append(row)
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def description(group: str, name: str) -> str:
+    """The comment that opens an option's file, with links to the pages that it names."""
+    from bmx_grid.core.configure import CONFIGS
+
+    words: list[str] = []
+    for line in (CONFIGS / group / f"{name}.yaml").read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            break
+        if not line.startswith("# @package"):
+            words.append(line.removeprefix("#").strip())
+    text = " ".join(words).replace("|", "\\|")
+    text = re.sub(r"\bdocs/([\w/-]+\.md)", lambda found: f"[{title_of(found[1])}](../{found[1]})", text)
+    return re.sub(r"\bexperiments/(\w+)(?:/README\.md)?", r"[\1](../../experiments/\1/README.md)", text)
+
+
+def title_of(page: str) -> str:
+    """The first line of a page."""
+    return (ROOT / "docs" / page).read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
+
+
+def metric_properties(name: str) -> tuple[str, str, str]:
+    """Marks of a metric, what it compares with the translation, and what must be installed or downloaded for it."""
+    from bmx_grid.core.configure import build, load_option
+    from bmx_grid.metrics.base import Metric
+
+    option = load_option("metric", name, seed=0)
+    metric = build(option | REQUIRED.get(name, {}), Metric, name)
+    marks = (" *" if "references" in option else "") + ("" if metric.higher_is_better else " ↓")
+    reads = ", ".join(role for role in metric.reads if role != "hypothesis") or "–"
+    needs = [f"`{extra}`" for extra in re.findall(r"'\.\[(\w+)\]'", description("metric", name))]
+    model = str(option.get("model") or "")
+    if model and not model.startswith("package:"):
+        needs.append("download")
+    return marks, reads, ", ".join(needs)
+
+
 def files() -> str:
     """Every table that an evaluation writes, with its columns."""
     from bmx_grid.core.configure import options
@@ -91,16 +157,23 @@ def files() -> str:
         "# Files of a sweep",
         f"Each table is NAME.parquet in output_dir; its first columns are {', '.join(f'`{one}`' for one in NAMES)}. "
         "Undefined numbers are NaN. `scores.parquet` has one row per segment and setting, `settings.csv` one per "
-        "setting with a grid.",
+        "setting with a grid. Tables without an evaluation of their own are `selection` (the median best points), "
+        "`ridge` (factors of gains), `seeds` and `ceilings`.",
     ]
     for name in options("evaluation"):
+        parts.append(f"## Evaluation {name}")
+        parts.append(f"{description('evaluation', name)} [Keys](configuration.md#evaluation-{name}).")
         for table, row in class_of("evaluation", name).ROWS.items():
-            parts.append(f"## {table}.parquet")
-            parts.append(f"Of the evaluation [`{name}`](configuration.md#evaluation-{name}).")
-            columns = {name: kind for name, kind in columns_of(row).items() if name not in NAMES}
-            parts.append(
-                "| column | holds |\n|---|---|\n" + "\n".join(f"| `{one}` | {kind} |" for one, kind in columns.items())
-            )
+            parts.append(f"### {table}.parquet")
+            text, _, attributes = (inspect.getdoc(row) or "").partition("\n\nAttributes:\n")
+            if not text.startswith(f"{row.__name__}("):  # that of a dataclass without one
+                parts.append(_prose(text))
+            meanings = dict(re.findall(r"^ *(\w+): (.*)", re.sub(r"\n {5,}", " ", attributes), flags=re.MULTILINE))
+            lines = ["| column | holds | |", "|---|---|---|"]
+            for column, kind in columns_of(row).items():
+                if column not in NAMES:
+                    lines.append(f"| `{column}` | {kind} | {meanings.get(column, '')} |")
+            parts.append("\n".join(lines))
     return "\n\n".join(parts) + "\n"
 
 
@@ -205,6 +278,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     own = page.file.src_uri
     if page.file.generated_by and own.startswith("reference/"):  # made by `pages`, with links of the site
         return markdown
+    markdown = fill_tables(markdown)
     of_site = {place: source for source, place in placed().items()}
     source = of_site.get(own, f"docs/{own}")
 
@@ -214,7 +288,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
         if not path or "://" in path:
             return found[0]
         there = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
-        if (ROOT / there).is_dir():
+        if (ROOT / there / "README.md").is_file():
             there = f"{there}/README.md"
         place = (placed() | SOURCES).get(there) or (there.removeprefix("docs/") if there.startswith("docs/") else None)
         if place is None:  # a file that is no page

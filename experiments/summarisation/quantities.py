@@ -40,7 +40,7 @@ def cells(summaries: SegmentSet, way: str) -> dict[str, float]:
     """Correlation, times 100, by aspect."""
     kind, settings = WAYS[way]
     metric = SentenceBleu(**{"smooth_method": "exp", "smooth_value": None, **settings})
-    scores = metric.score(summaries.items(metric.reads, all_references=metric.reads_all_references))
+    scores = metric.score(metric.items(summaries))
     return {aspect: 100 * correlate(kind, scores, summaries.judgements.scores[aspect]) for aspect in ASPECTS}
 
 

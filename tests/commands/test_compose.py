@@ -251,6 +251,32 @@ def test_which_figures_and_their_formats_are_two_keys_of_one(overrides):
     assert composed(["figures={format: [png]}"])["figures"] == {"which": "page", "format": ["png"]}
 
 
+LIME = "*/*/minilm_bertscore/lime"
+OTHER_PAIRS = "*/[!d]*/minilm_bertscore/*"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "kept"),
+    [
+        pytest.param([], [LIME, OTHER_PAIRS], id="the sweep as it is"),
+        pytest.param(["metric=[chrf]"], [], id="without the metric that they name"),
+        pytest.param(["metric=[minilm_bertscore,ter]"], [LIME, OTHER_PAIRS], id="with it and another one"),
+        pytest.param(["explainer=[erasure]"], [OTHER_PAIRS], id="without the explainer of one"),
+        pytest.param(["dataset.sample.language_pairs=[de-en]"], [LIME], id="without the pairs of one"),
+        pytest.param(["dataset.sample.language_pairs=[en-de]"], [LIME, OTHER_PAIRS], id="with pairs of each"),
+        pytest.param(["metric=[chrf]", "leave_out=[*/*/ter/*]"], ["*/*/ter/*"], id="the user's own"),
+    ],
+)
+def test_a_sweep_leaves_nothing_out_of_options_that_are_replaced(overrides, kept):
+    assert composed(["+sweep=quickstart", *overrides])["leave_out"] == kept
+
+
+def test_a_pattern_without_any_option_stays(folder):
+    """A mistake in a sweep of the user's own is reported, whatever is replaced."""
+    write(folder, "sweep/mine", "# @package _global_\nleave_out: ['*/*/minilm_bertscor/*', '*/*/ter/*']\n")
+    assert composed(["+sweep=mine", "metric=[chrf]"], "mine")["leave_out"] == ["*/*/minilm_bertscor/*"]
+
+
 def test_a_plus_may_be_left_out():
     assert composed(
         ["sweep=quickstart", "+seed=3", "+metric=[chrf]", "metric.chrf.char_order=4", "limit=5"]

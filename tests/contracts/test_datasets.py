@@ -10,7 +10,11 @@ from bmx_grid.core.errors import DataMissingError
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.reader_promises import OF_DATASETS
 
-OWN = ("tabular", "mt_metrics_eval")  # the files of these are the user's own, and they have tests of their own
+OWN = (
+    "tabular",
+    "mt_metrics_eval",
+    "span_scores",
+)  # their files are the user's own; each has tests
 LAYOUTS = ROOT / "tests" / "layouts"  # made-up files of data sets whose licence keeps them from the tests' real data
 NAMES = [name for name in options("dataset") if name not in OWN]
 

@@ -90,6 +90,6 @@ def test_wmt17_equals_the_publishers_own_join(data_dir, pair):
 def test_correlations_of_chrf_with_summeval_are_those_measured_with_sacrebleu(data_dir):
     """Of BLEU: tests/published/test_summarisation.py."""
     summaries = read(data_dir, "summeval", "en")
-    scores = Chrf().score(summaries.items(("reference", "hypothesis"), all_references=True))
+    scores = Chrf().score(summaries.items(("reference", "hypothesis"), {"further_references": 99}))
     correlations = [correlate("pearson", scores, summaries.judgements.scores[aspect]) for aspect in ASPECTS]
     assert correlations == pytest.approx([0.1439, 0.1645, 0.1026, 0.3221], abs=5e-5)  # four decimals are published

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 import venv
 from pathlib import Path
 
 import pytest
+from pairs import rated
 from started import wait_for
 
 import bmx_grid as bmx
@@ -141,6 +143,45 @@ def test_a_program_that_waits_too_long_is_ended(written):
     code = OVERLAP.replace("    texts = json", "    import time\n    time.sleep(600)\n    texts = json")
     with pytest.raises(UnavailableError, match=r"wrote nothing for 0\.2 s, twice at the same text"):
         written(code, timeout=0.2).score(ITEMS)
+
+
+@pytest.fixture
+def silent(written, monkeypatch):
+    """A metric whose program writes no declaration, and the timeouts of its starts."""
+    starts = []
+    start = program.Program.started
+
+    def counted(command, timeout):
+        starts.append(timeout)
+        return start(command, timeout)
+
+    monkeypatch.setattr(program.Program, "started", counted)
+    monkeypatch.setattr(program, "START_SECONDS", 0.2)
+    monkeypatch.setattr(program, "_silent", {})
+    return written("import time\ntime.sleep(600)", timeout=0.2), starts
+
+
+def test_a_program_that_is_silent_is_waited_for_once(silent):
+    metric, starts = silent
+    assert list(metric.members("command", [])) == ["command"]
+    for pair in ("de-en", "fr-en"):
+        assert metric.fitted(rated(ITEMS, pair)).declared == ""
+    with pytest.raises(UnavailableError, match=r"wrote nothing for 0\.2 s, before it wrote its declaration"):
+        metric.check()
+    assert starts == [0.2]
+    longer = dataclasses.replace(metric, timeout=0.3)
+    with pytest.raises(UnavailableError, match=r"wrote nothing for 0\.3 s"):
+        longer.check()
+    assert starts == [0.2, 0.3]
+
+
+def test_a_silent_program_is_started_again_later(silent, monkeypatch):
+    metric, starts = silent
+    monkeypatch.setattr(program, "SILENT", 0.0)
+    for _ in range(2):
+        with pytest.raises(UnavailableError, match="wrote nothing"):
+            metric.check()
+    assert starts == [0.2, 0.2]
 
 
 def n_timers() -> int:

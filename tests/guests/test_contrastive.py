@@ -13,10 +13,11 @@ from some_settings import finished, table_rows
 from bmx_grid.analysis.base import FACTORS, Given
 from bmx_grid.core.ragged import Ragged
 from bmx_grid.datasets.aces import Aces
-from bmx_grid.datasets.segments import clusters
+from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet, clusters
 from bmx_grid.evaluations.base import Finished
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.guests.contrastive import phenomena
+from bmx_grid.guests.contrastive.aces_score import CATEGORY
 from bmx_grid.guests.contrastive.contrastive import ALL, ContrastiveEvaluation, wilson
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.words.attributions import AttributionSet
@@ -38,6 +39,29 @@ def aces(pair, base=None, boosted=None, attributions=None):
     return Finished(
         segments, "chrf", "erasure", metric, Erasure(), items, AttributionSet(scores, by_role), labels, points
     )
+
+
+def of_phenomena(names, scores):
+    """A setting with a pair of outputs for each phenomenon; scores: of good and incorrect in turn."""
+    segments = []
+    for row, name in enumerate(names):
+        for system in ("good", "incorrect"):
+            segments.append(Segment(str(row), f"{system} {row}", f"s{row}", f"r{row}", system, domain=name))
+    human = Judgements({"good": np.tile([1.0, 0.0], len(names))})
+    segment_set = SegmentSet("aces", "de-en", tuple(segments), human)
+    metric = Chrf()
+    items = segment_set.items(metric.reads)
+    labels = clusters([segment_set])[0].tolist()
+    attributed = AttributionSet(np.array(scores, dtype=float), {})
+    return Finished(segment_set, "chrf", "erasure", metric, Erasure(), items, attributed, labels, {})
+
+
+def aces_rows_of(*settings, resamples=200):
+    evaluation = ContrastiveEvaluation(resamples=resamples)
+    rows = []
+    for result in evaluation.evaluate(list(settings)):
+        rows += table_rows(evaluation, result, "aces_score")
+    return {row.category: row for row in rows if row.point == "base"}
 
 
 def rows_of(*settings, evaluation=EVALUATION):
@@ -118,6 +142,46 @@ def test_wrong_words_are_found_by_the_lowest_attributions(sign, auc):
     assert (row.auc, row.n_tagged) == (auc, 4)
 
 
+def publishers_score(names, right):
+    """As aces/cli/evaluate.py of EdinburghNLP/ACES computes it: tau of each phenomenon, means, and their sum."""
+    frame = pd.DataFrame({"phenomenon": names, "right": right})
+    tau = frame.groupby("phenomenon")["right"].apply(lambda values: (values.sum() - (~values).sum()) / len(values))
+    mean = tau.groupby(lambda name: CATEGORY[name]).mean()
+    fives = ["addition", "omission", "mistranslation", "overtranslation", "undertranslation"]
+    ones = ["untranslated", "do not translate", "real-world knowledge", "wrong language"]
+    return 5 * mean[fives].sum() + mean[ones].sum() + 0.1 * mean["punctuation"], mean
+
+
+@pytest.mark.parametrize(("scores", "expected"), [([1, 0], 29.1), ([0, 1], -29.1), ([1, 1], -29.1)])
+def test_aces_score_is_from_minus_29_1_to_29_1_and_ties_are_wrong(scores, expected):
+    assert len(CATEGORY) == 68, "phenomena in the paper"
+    # Several pairs of each, so that hardly any resample lacks a category.
+    names = list(CATEGORY) * 8
+    rows = aces_rows_of(of_phenomena(names, scores * len(names)))
+    assert rows["ACES-Score"].tau == pytest.approx(expected) and rows["ACES-Score"].n_phenomena == 68
+    assert (rows["ACES-Score"].low, rows["ACES-Score"].high) == pytest.approx((expected, expected))
+
+
+def test_aces_score_is_the_publishers():
+    rng = np.random.default_rng(3)
+    names = [*CATEGORY, *rng.choice(list(CATEGORY), 400)]
+    scores = rng.integers(0, 4, 2 * len(names))
+    rows = aces_rows_of(of_phenomena(names, scores))
+    expected, of_categories = publishers_score(names, scores[::2] > scores[1::2])
+    score = rows["ACES-Score"]
+    assert score.tau == pytest.approx(expected) and score.low < expected < score.high and score.n_pairs == 468
+    assert {name: row.tau for name, row in rows.items() if name in of_categories} == pytest.approx(dict(of_categories))
+    weighted = sum(row.weight * row.tau for name, row in rows.items() if name != "ACES-Score")
+    assert weighted == pytest.approx(score.tau)
+
+
+def test_aces_score_is_undefined_without_a_category_and_missing_without_aces():
+    rows = aces_rows_of(aces("de-en", [1, 0] * 6), aces("en-de", [1, 0] * 4))
+    assert np.isnan(rows["ACES-Score"].tau) and np.isnan(rows["punctuation"].tau)
+    assert (rows["addition"].tau, rows["addition"].n_pairs, rows["addition"].language_pair) == (1.0, 2, ALL)
+    assert not aces_rows_of(of_phenomena(["addition", "news"], [1, 0, 1, 0]))
+
+
 def test_data_without_a_better_output_have_no_rows():
     segments = finished().segments.take([0])
     assert "no data set has such a pair" in EVALUATION.inapplicable(1, 0, [segments])
@@ -134,3 +198,20 @@ def test_the_page_has_metrics_side_by_side_and_boosts():
     assert [table.stem for table in tables] == ["contrastive_aces", "contrastive_boosts"]
     assert tables[0].header[1:3] == ("m1", "m2") and len(tables[0].rows) == 1 + 4
     assert not list(phenomena.tables(phenomena.compute(Given({}))))
+
+
+def test_the_page_has_the_aces_score_of_each_metric():
+    rows = []
+    names = ("aces", "de-en", "m1", "erasure")
+    contrasts = rows_of(of_phenomena(list(CATEGORY), [1, 0] * 68)).values()
+    for row in aces_rows_of(of_phenomena(list(CATEGORY), [1, 0] * 68)).values():
+        rows.append({**vars(row), **dict(zip(FACTORS, names, strict=True))})
+    frames = {
+        "contrastive": pd.DataFrame([{**vars(row), **dict(zip(FACTORS, names, strict=True))} for row in contrasts]),
+        "aces_score": pd.DataFrame(rows),
+    }
+    _, table = phenomena.tables(phenomena.compute(Given(frames)))
+    assert table.header == ("category", "m1", "weight")
+    frame = table.frame()
+    assert frame["category"].tolist()[:2] == ["ACES-Score", "addition"]
+    assert frame["m1"].tolist()[0] == pytest.approx(29.1)

@@ -20,6 +20,7 @@ from bmx_grid.explainers.base import Explainer
 from bmx_grid.guests.faithfulness import faithful_explanations
 from bmx_grid.guests.faithfulness.faithfulness import MEASURES, ORDERS, FaithfulnessEvaluation
 from bmx_grid.metrics.base import Metric
+from bmx_grid.report.table import as_text
 from bmx_grid.words.attributions import AttributionSet
 from bmx_grid.words.perturbation import Plan
 from bmx_grid.words.segmentation import PairWords
@@ -229,6 +230,7 @@ def test_the_table_has_the_most_faithful_explainer_first():
     frame = means.frame()
     assert frame["explainer"].tolist() == ["a", "b"] and frame["faithfulness"].tolist() == pytest.approx([1.0, 0.2])
     assert len(by_setting.rows) == 6
+    assert re.search(r"explainer +faithfulness\n", as_text(means, 40)), "the narrowest terminal shows the main measure"
     assert not list(faithful_explanations.figures(result)), "without gains there is nothing to compare"
     # A sentence and a figure need gains: here those of verdicts, which fall as faithfulness rises.
     falling = []

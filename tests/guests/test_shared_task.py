@@ -21,12 +21,11 @@ def test_systems_and_metrics_have_a_table_each():
     rows_of = {
         "human_ranking": systems,
         "outliers": [WithoutOutliers("none", "b", 3, 1, 0.9, 0.1, **PAIR, metric="x")],
-        "task_ranking": [TaskRank("all", "all", "none", 0.5, 1, "one, two", 2, 1, metric=name) for name in "xy"],
+        "task_ranking": [TaskRank("all", "all", name, "none", 0.5, 1, "one, two", 2, 1) for name in "xy"],
     }
     values = {("x", "spa"): 0.9, ("y", "spa"): 0.7, ("x", "pearson"): 0.4}
     rows_of["task_scores"] = [
-        TaskScore("d", "de-en", "none", statistic, value, 2.0, metric=metric)
-        for (metric, statistic), value in values.items()
+        TaskScore("d", "de-en", metric, "none", statistic, value, 2.0) for (metric, statistic), value in values.items()
     ]
     rows_of = {name: as_table(rows) for name, rows in rows_of.items()}
     by_stem = {table.stem: table for table in tables(compute(Given(rows_of)))}

@@ -9,6 +9,7 @@ from scipy import stats
 from some_settings import translated
 
 from bmx_grid.core.errors import ConfigError
+from bmx_grid.datasets.segments import Judgements
 from bmx_grid.guests.tasks.tasks import TasksEvaluation
 from bmx_grid.measures.agreement_tests import Scores, drawn_agreement
 from bmx_grid.measures.systems import ranges_by_wins
@@ -162,3 +163,75 @@ def test_pooled_pairs_of_systems_count_once_in_all_language_pairs():
         {("de-en", "pairwise_accuracy"): 2 * 15 / 18, ("fr-en", "pairwise_accuracy"): 2 * 3 / 18}
         | {(pair, "acc_eq"): 1.0 for pair in ("de-en", "fr-en")}
     )
+
+
+def rated_by(ratings):
+    """chrF and random scores of 120 segments, whose primary human score is the mean of these ratings."""
+    with np.errstate(invalid="ignore"):
+        human = np.nanmean(ratings, axis=1)
+    made = []
+    for setting in settings():
+        judgements = Judgements({"da": human}, raters={"da": ratings})
+        segments = dataclasses.replace(setting.segments, judgements=judgements)
+        made.append(dataclasses.replace(setting, segments=segments))
+    return [named(setting, name) for setting, name in zip(made, ("chrf", "random"), strict=True)]
+
+
+def raters(n, seed=0):
+    rng = np.random.default_rng(seed)
+    quality = settings()[0].segments.human_scores
+    ratings = quality[:, None] / quality.std() + rng.normal(size=(len(quality), n))
+    # Not everybody rated everything.
+    ratings[:30, 0] = np.nan
+    return ratings
+
+
+RATED = TasksEvaluation(weights={}, resamples=60, statistics=("pearson",), raters=True)
+
+
+def rows_of(results, table):
+    return {row.metric: row for result in results for row in result.get(table, [])}
+
+
+def test_a_rater_is_judged_by_the_mean_of_the_others_and_never_by_itself():
+    ratings = raters(3)
+    rows = rows_of(RATED.evaluate(rated_by(ratings)), "task_scores")
+    assert set(rows) == {"chrf", "random", "human_rater_1", "human_rater_2", "human_rater_3"}
+    for number in range(3):
+        others = np.delete(ratings, number, axis=1)
+        mean = [np.mean(row[np.isfinite(row)]) for row in others]
+        known = np.isfinite(ratings[:, number])
+        expected = stats.pearsonr(ratings[known, number], np.array(mean)[known])[0]
+        assert rows[f"human_rater_{number + 1}"].value == pytest.approx(expected)
+    without = rows_of(dataclasses.replace(RATED, raters=False).evaluate(rated_by(ratings)), "task_scores")
+    assert without == {name: rows[name] for name in ("chrf", "random")}, "metrics are judged by all raters"
+
+
+def test_a_metric_is_tested_against_a_rater_on_the_mean_of_the_others():
+    """A metric that repeats a rater does not differ from it, although all raters together, of whom it is one, favour
+    it."""
+    ratings = raters(3)
+    ratings[:30, 0] = ratings[:30, 1]
+    copy, random = rated_by(ratings)
+    copy = named(dataclasses.replace(copy, scores=AttributionSet(ratings[:, 0].copy(), {})), "chrf")
+    ranks = rows_of(RATED.evaluate([copy, random]), "task_ranking")
+    assert ranks["chrf"].value > ranks["human_rater_1"].value
+    assert max(rank.rank for rank in ranks.values()) == ranks["random"].rank > ranks["human_rater_1"].rank
+    task = RATED.of_scope([copy, random])[0]["tasks"][0]
+    drawn = task.drawn("chrf", "human_rater_1", 60, 0)
+    expected = stats.pearsonr(ratings[:, 0], ratings[:, 1:].mean(axis=1))[0]
+    assert (drawn.x, drawn.y) == pytest.approx(((1 + expected) / 2, (1 + expected) / 2))
+    assert RATED._p_of(("chrf", "human_rater_1", [task.of_two("chrf", "human_rater_1")])) == 1
+
+
+def test_two_raters_are_not_tested_against_each_other_and_one_is_no_rater():
+    ranks = rows_of(RATED.evaluate(rated_by(raters(2))), "task_ranking")
+    assert set(ranks) == {"chrf", "random", "human_rater_1", "human_rater_2"}
+    task = RATED.of_scope(rated_by(raters(2)))[0]["tasks"][0]
+    assert np.isnan(task.drawn("human_rater_1", "human_rater_2", 60, 0).x)
+    alone = raters(1)
+    alone[:30, 0] = 0.0
+    assert set(rows_of(RATED.evaluate(rated_by(alone)), "task_scores")) == {"chrf", "random"}
+    of_systems = dataclasses.replace(RATED, statistics=("system_pearson", "pearson"))
+    results = of_systems.evaluate(rated_by(raters(3)))
+    assert set(rows_of(results, "task_ranking")) == {"chrf", "random"}, "a rater has no task of systems"

@@ -1,173 +1,75 @@
-"""Texts that evaluations want scored: counted before the sweep, scored once, kept in the store."""
+"""Texts that evaluations want scored after the explanations: a sweep that is killed while they are goes on there."""
 
 from __future__ import annotations
 
-import dataclasses
-from typing import ClassVar
+import signal
+import sys
+from pathlib import Path
 
-import numpy as np
 import pytest
-from fakes import BrokenMetric, HashMetric
+from started import start
 
-from bmx_grid.core.errors import ConfigError
-from bmx_grid.datasets.tabular import Sample
-from bmx_grid.evaluations.base import Evaluation
-from bmx_grid.explainers.erasure import Erasure
-from bmx_grid.explainers.random import Random
-from bmx_grid.guests.faithfulness.faithfulness import FaithfulnessEvaluation
-from bmx_grid.metrics.chrf import Chrf
-from bmx_grid.metrics.random_scores import RandomMetric
-from bmx_grid.report.terminal_lines import announcement, plan_table
-from bmx_grid.sweep.executors.local import Loky, Sequential
-from bmx_grid.sweep.further import score_further, with_further_texts
-from bmx_grid.sweep.judge import SettingResult, judge_sweep
-from bmx_grid.sweep.plan import make_plan
-from bmx_grid.sweep.scoring import run_plan
-from bmx_grid.sweep.settings import PlanOptions
+CHUNK = 60
+# What is run in this process, and in one that is killed.
+SWEEP = f"""
+import bmx_grid as bmx
+from fakes import KilledMetric
 
-LIMIT = 6
-FAITHFULNESS = FaithfulnessEvaluation(steps=4, orders=2, resamples=40)
-EVALUATIONS = {"faithfulness": FAITHFULNESS}
-EXPLAINERS = {"erasure": Erasure(sides="hypothesis"), "random": Random(sides="hypothesis")}
-
-
-@dataclasses.dataclass(frozen=True)
-class Row:
-    n: int
+def swept(folder, evaluation, after=0):
+    return bmx.run(
+        dataset=["sample"],
+        metric=KilledMetric(log=folder + "/log", after=after),
+        explainer="erasure",
+        evaluation=evaluation,
+        executor="sequential",
+        output_dir=folder + "/out",
+        cache_dir=folder + "/cache",
+        tracking="none",
+        limit=6,
+        settings={{"executor.chunk_texts": {CHUNK}, "dataset.sample.language_pairs": ["de-en", "fr-en"]}},
+        quiet=True,
+    )
+"""
 
 
-class Breaking(Evaluation):
-    """Wants the first segment with a word that a metric in this test cannot read."""
-
-    ROWS: ClassVar = {"breaking": Row}
-
-    def count_texts(self, n_words):
-        return 1
-
-    def texts(self, setting):
-        return [setting.items[0].with_text("hypothesis", "unreadable")]
-
-    def of_scope(self, settings):
-        return [{"breaking": [Row(len(settings[0].further.get(self.key, ())))]}]
-
-
-class Picky(HashMetric):
-    def score(self, items):
-        if any(item.hypothesis == "unreadable" for item in items):
-            raise ValueError("unreadable")
-        return super().score(items)
+def scored(folder: Path) -> int:
+    """How many texts were scored so far."""
+    return sum(map(int, (folder / "log").read_text().split()))
 
 
 @pytest.fixture
 def swept(tmp_path):
-    """Plans and runs a sweep in one folder; what came of it, and how many texts the second phase scored."""
+    names = {}
+    exec(SWEEP, names)
 
-    def sweep(metrics, evaluations=EVALUATIONS, executor=None, explainers=EXPLAINERS):
-        executor = executor or Sequential(chunk_texts=20)
-        scope = PlanOptions(data_dir=tmp_path, cache_dir=tmp_path / "cache", limit=LIMIT)
-        data = {"sample": Sample(name="sample", language_pairs=("de-en",))}
-        plan = with_further_texts(make_plan(data, metrics, explainers, scope), evaluations, scope.cache_dir)
-        options = {"executor": executor, "stop_on_error": False, "progress": lambda n_texts: None}
-        ended = [result for result in run_plan(plan, evaluations, **options) if isinstance(result, SettingResult)]
-        scored: list[int] = []
-        ended, failed = score_further(
-            ended, plan, evaluations, scope.cache_dir, executor=executor, progress=scored.append
-        )
-        results, not_judged = judge_sweep(ended, evaluations)
-        return plan, results, [*failed, *not_judged], sum(scored)
+    def run(name, evaluation):
+        (tmp_path / name).mkdir(exist_ok=True)
+        return names["swept"](str(tmp_path / name), evaluation)
 
-    return sweep
+    return run
 
 
-def test_no_more_texts_are_scored_than_the_plan_said_and_none_twice(swept):
-    plan, results, failed, n_scored = swept({"chrf": Chrf()})
-    assert not failed and len(results) == 2
-    (of_erasure, of_random) = plan.further
-    assert (
-        of_erasure.n_texts
-        == of_random.n_texts
-        == FAITHFULNESS.count_texts(
-            [len(segment.hypothesis.split(" ")) for segment in plan.settings[0].segments.segments]
-        )
-    )
-    # Random removal is the same for both explainers: half of what both have.
-    assert 0 < n_scored <= plan.n_further * 6 / 8
-    lines, _ = announcement("name", plan, ())
-    assert f"evaluation faithfulness: at most {plan.n_further:,} further texts to score" in lines
-    assert f"evaluation faithfulness: at most {plan.n_further:,} further texts" in plan_table(
-        plan, EVALUATIONS, None, {}
-    )
-    assert plan.costs() == {"chrf": f"{plan.n_texts + plan.n_further:,}"}
-    again, results_again, _, n_again = swept({"chrf": Chrf()})
-    assert again.n_further == n_again == 0
-    for first, second in zip(results, results_again, strict=True):
-        columns = [FAITHFULNESS.columns(result.evaluated["faithfulness"])["faithfulness"] for result in (first, second)]
-        assert columns[0]["value"] == columns[1]["value"] and len(columns[0]["value"]) == 6
-
-
-def test_scores_are_those_of_the_metric_alone(swept):
-    _, results, _, _ = swept({"chrf": Chrf()})
-    for result in results:
-        expected = Chrf().score(FAITHFULNESS.texts(result.finished))
-        np.testing.assert_allclose(result.finished.further["faithfulness"], expected, atol=1e-12)
-
-
-def test_other_processes_score_the_same(swept, tmp_path):
-    _, here, _, _ = swept({"chrf": Chrf()})
-    for part in (tmp_path / "cache").rglob("*.parquet"):
-        part.unlink()
-    _, there, failed, n_scored = swept({"chrf": Chrf()}, executor=Loky(n_jobs=2, devices=(), chunk_texts=50))
-    assert not failed and n_scored > 50
-    for left, right in zip(here, there, strict=True):
-        np.testing.assert_array_equal(left.finished.further["faithfulness"], right.finished.further["faithfulness"])
-
-
-def test_one_metric_that_fails_leaves_the_others(swept):
-    both = {"breaking": Breaking(), **EVALUATIONS}
-    _, results, failed, _ = swept({"picky": Picky(), "hash": HashMetric(salt=1)}, both)
-    (reason,) = failed
-    assert "picky" in reason.label and "further texts" in reason.label and "unreadable" in reason.reason
-    rows = {result.metric: result.evaluated["breaking"]["breaking"][0].n for result in results}
-    assert rows == {"picky": 0, "hash": 1}
-    faithful = {result.metric: bool(result.evaluated["faithfulness"]) for result in results}
-    assert faithful == {"picky": False, "hash": True}
-
-
-def test_what_was_scored_before_a_failure_is_kept(swept):
-    """The fifth call of the metric, in the second phase, fails: the chunks before it are in the store."""
-    calls: list[int] = []
-
-    class Failing(HashMetric):
-        def score(self, items):
-            calls.append(len(items))
-            if len(calls) == 5:
-                raise ValueError("out of memory")
-            return super().score(items)
-
-    only_random = {"random": EXPLAINERS["random"]}
-    first, _, failed, n_before = swept({"failing": Failing()}, explainers=only_random)
-    assert len(failed) == 1 and 0 < n_before < first.n_further
-    second, _, failed, n_after = swept({"failing": Failing()}, explainers=only_random)
-    assert not failed and n_after == second.n_further > 0
-    # Texts that segments share are counted once where they are known.
-    assert n_before + n_after <= first.n_further
-
-
-def test_metrics_alone_and_failed_settings_want_nothing(swept):
-    plan, results, failed, n_scored = swept({"chrf": Chrf()}, explainers={})
-    assert plan.n_further == n_scored == 0 and not failed and len(results) == 1
-    plan, results, failed, n_scored = swept({"broken": BrokenMetric(), "random": RandomMetric()})
-    assert {result.metric for result in results} == {"random"} and not failed
-
-
-def test_what_they_cost_counts_before_anything_is_scored(swept):
-    class Costly(HashMetric):
-        def budget(self, n_texts, n_characters):
-            if n_texts > 50:
-                raise ConfigError(f"{n_texts} texts are too many")
-            return ""
-
-    with pytest.raises(ConfigError, match="texts are too many"):
-        swept({"costly": Costly()}, explainers={"random": EXPLAINERS["random"]})
-    _, results, _, _ = swept({"costly": Costly()}, {}, explainers={"random": EXPLAINERS["random"]})
-    assert len(results) == 1
+@pytest.mark.processes
+def test_killed_while_further_texts_are_scored_it_goes_on_with_the_rest(swept, tmp_path):
+    swept("explained", ["grid"])
+    n_explained = scored(tmp_path / "explained")
+    whole = swept("whole", ["grid", "faithfulness"])
+    n_all = scored(tmp_path / "whole")
+    n_further = n_all - n_explained
+    assert n_further > 4 * CHUNK, "there is no second phase to be killed in"
+    killed = tmp_path / "killed"
+    killed.mkdir()
+    after = n_explained + n_further // 2
+    program = f"{SWEEP}\nswept({str(killed)!r}, ['grid', 'faithfulness'], {after})"
+    running = start([sys.executable, "-c", program], killed)
+    _, err = running.communicate()
+    assert running.returncode == -signal.SIGKILL, err
+    n_before = scored(killed)
+    assert after <= n_before < n_all
+    resumed = swept("killed", ["grid", "faithfulness"])
+    # What was not saved yet, a chunk at most, is scored again; nothing of the first phase is.
+    n_after = scored(killed) - n_before
+    assert 0 < n_after <= n_all - n_before + CHUNK
+    assert n_after < n_further
+    for table in ("faithfulness", "faithfulness_curves", "grid", "scores"):
+        assert resumed.table(table).equals(whole.table(table)) and len(whole.table(table)) > 0

@@ -28,6 +28,7 @@ from bmx_grid.models.loading import ASSIGNED
 
 IDLE_SECONDS = 60.0  # without a text to score until a program is stopped: it may hold a large model
 START_SECONDS = 60.0  # at least, until the program writes its declaration
+SILENT = 60.0  # seconds for which a program that wrote no declaration in time is not started again
 STOP_SECONDS = 5.0  # from the end of its input until it is ended
 LONGEST_LINE = 200  # signs
 LAST_LINES = 5  # of the program's standard error, in a message
@@ -161,9 +162,12 @@ class Program:
         try:
             line = self._line(max(self.timeout, START_SECONDS))
         except _Ended:
-            raise UnavailableError(
+            error = UnavailableError(
                 f"the command `{self.command}` {self.last_words()}, before it wrote its declaration."
-            ) from None
+            )
+            if self.is_late:
+                _silent[self.command, self.timeout] = time.monotonic() + SILENT, error
+            raise error from None
         try:
             said = json.loads(line)
             declared = {key: said[key] for key in DECLARED}
@@ -179,6 +183,8 @@ class Program:
 
 
 _running: dict[Command, Program] = {}
+# Programs that wrote no declaration within a timeout: until when they are not started again, and the error.
+_silent: dict[tuple[Command, float], tuple[float, UnavailableError]] = {}
 _lock = threading.RLock()
 
 
@@ -260,6 +266,9 @@ def _stop_if_idle(command: Command, program: Program) -> None:
 def _program(command: Command, timeout: float) -> Program:
     program = _running.get(command)
     if program is None or program.process.poll() is not None:
+        until, error = _silent.get((command, timeout), (0.0, None))
+        if error is not None and time.monotonic() < until:
+            raise error
         program = Program.started(command, timeout)
         _running[command] = program
     program.timeout = timeout

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from bmx_grid.evaluations.base import (
     SettingRow,
 )
 from bmx_grid.evaluations.word_level import tagged_sides
+from bmx_grid.guests.contrastive.aces_score import AcesRow, aces_rows, is_of_aces
 from bmx_grid.measures.resampling import CONFIDENCE, codes, interval, number_of, ratio, resampled_sums, sums_by
 from bmx_grid.measures.word_measures import mean_over_segments, rank_words
 
@@ -81,6 +82,7 @@ class ContrastiveEvaluation(Evaluation):
     """Accuracy of a metric and of each boosted point on pairs of outputs for one source, by phenomenon (`domain`).
 
     Pairs are those outputs of one id whose primary human scores differ; in ACES the good and the incorrect translation.
+    If all phenomena are those of ACES, the ACES-Score has a table of its own.
     resamples, seed: of the intervals of gains and of AUC, which draw clusters of segments.
     Raises ConfigError for a negative number of resamples.
     """
@@ -88,7 +90,7 @@ class ContrastiveEvaluation(Evaluation):
     SECONDS: ClassVar[float] = 1e-4
     SCOPE: ClassVar[tuple[str, ...]] = OF_PAIRS
     QUESTIONS: ClassVar[tuple[str, ...]] = ("bmx_grid.guests.contrastive.phenomena",)
-    ROWS: ClassVar[dict[str, type]] = {"contrastive": ContrastiveRow}
+    ROWS: ClassVar[dict[str, type]] = {"contrastive": ContrastiveRow, "aces_score": AcesRow}
 
     resamples: int = identity(1000, least=0, most=MOST_RESAMPLES)
     seed: int = identity(0)
@@ -98,13 +100,37 @@ class ContrastiveEvaluation(Evaluation):
             return ""
         return "compares two outputs for one source of which one is better, and no data set has such a pair"
 
-    def of_scope(self, settings: Sequence[Finished]) -> list[dict[str, list[ContrastiveRow]]]:
+    def of_scope(self, settings: Sequence[Finished]) -> list[dict[str, Any]]:
         """The rows of each language pair, and in the first setting those of all together, if there are several."""
         contrasts = [_contrasts(setting) for setting in settings]
-        results = [{"contrastive": list(self._rows([contrast], contrast.language_pair))} for contrast in contrasts]
+        results: list[dict[str, Any]] = []
+        for contrast in contrasts:
+            results.append({"contrastive": list(self._rows([contrast], contrast.language_pair))})
         if len(settings) > 1:
             results[0]["contrastive"] = [*self._rows(contrasts, ALL), *results[0]["contrastive"]]
+        all_pairs = ALL if len(settings) > 1 else contrasts[0].language_pair
+        results[0]["aces_score"] = list(self._aces_rows(contrasts, all_pairs))
         return results
+
+    def _aces_rows(self, contrasts: Sequence[Contrasts], language_pair: str) -> Iterator[AcesRow]:
+        """ACES-Score of each point, of all language pairs together; none of other phenomena than those of ACES."""
+        phenomena = np.concatenate([contrast.phenomena for contrast in contrasts])
+        if not is_of_aces(phenomena.tolist()):
+            return
+        clusters = np.concatenate([contrast.clusters for contrast in contrasts])
+        for point in _shared_points(contrasts):
+            difference = np.concatenate([contrast.differences[point] for contrast in contrasts])
+            known = np.isfinite(difference)
+            if not known.any():
+                continue
+            yield from aces_rows(
+                difference[known] > 0,
+                phenomena[known],
+                codes(clusters[known]),
+                (language_pair, point),
+                self.resamples,
+                self.seed,
+            )
 
     def _rows(self, contrasts: Sequence[Contrasts], language_pair: str) -> Iterator[ContrastiveRow]:
         """The rows of all phenomena together, then of each."""
@@ -112,10 +138,8 @@ class ContrastiveEvaluation(Evaluation):
         named = sorted({name for name in phenomena.tolist() if name is not None})
         if not len(phenomena):
             return
-        # Not every language pair need have every point.
-        points = [name for name in contrasts[0].differences if all(name in one.differences for one in contrasts)]
         for phenomenon in [ALL, *named]:
-            for point in points:
+            for point in _shared_points(contrasts):
                 yield self._row(contrasts, language_pair, phenomenon, point)
 
     def _row(self, contrasts: Sequence[Contrasts], language_pair: str, phenomenon: str, point: str) -> ContrastiveRow:
@@ -166,6 +190,11 @@ class ContrastiveEvaluation(Evaluation):
         sums = sums_by(clusters, terms)
         samples = resampled_sums(_means, sums, self.resamples, self.seed)
         return Estimate(float(gained.mean()), *interval(samples, len(sums)))
+
+
+def _shared_points(contrasts: Sequence[Contrasts]) -> list[str]:
+    """The points of all language pairs: not every one need have every point."""
+    return [name for name in contrasts[0].differences if all(name in other.differences for other in contrasts)]
 
 
 def _means(sums: Floats) -> Floats:

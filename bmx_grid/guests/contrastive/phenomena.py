@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bmx_grid.analysis.base import Column, Given, Table, each_group, widened
 from bmx_grid.evaluations.base import BASE
+from bmx_grid.guests.contrastive.aces_score import AcesRow
 from bmx_grid.guests.contrastive.contrastive import ALL, ContrastiveRow
 
 if TYPE_CHECKING:
@@ -22,16 +23,26 @@ NOTES = (
     "that a word that is marked as wrong has a lower attribution than another one of its output (0.5: chance).",
 )
 
+OF_ACES = (
+    "ACES-Score: the sum of weight x tau (Amrhein et al. 2022), from -29.1 to 29.1. Tau of a category: the mean over "
+    "its phenomena of twice the accuracy minus 1. Undefined if a category has no pair. In brackets: 95 % intervals."
+)
+
 
 def compute(given: Given) -> dict[str, Any]:
     """contrastive: the metric alone once, and every point of each metric and explainer; all pairs of outputs together
-    where there are several language pairs. Empty without the evaluation."""
+    where there are several language pairs. aces_score: of all language pairs together. Empty without the evaluation."""
     rows = given.frame("contrastive", ContrastiveRow)
     by = ["dataset", "metric", "explainer"]
     # Of several language pairs those of all together; of one its own.
     has_all = (rows["language_pair"] == ALL).groupby([rows[name] for name in by]).transform("any")
     shown = rows[(rows["language_pair"] == ALL) | ~has_all]
-    return {"contrastive": shown.reset_index(drop=True), "contrastive_by_pair": rows.reset_index(drop=True)}
+    scores = given.frame("aces_score", AcesRow)
+    return {
+        "contrastive": shown.reset_index(drop=True),
+        "contrastive_by_pair": rows.reset_index(drop=True),
+        "aces_score": scores.reset_index(drop=True),
+    }
 
 
 def tables(result: Mapping[str, Any]) -> Iterator[Table]:
@@ -48,6 +59,13 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
         title = f"{dataset}: is the good translation scored above the one with an error"
         brief = len(wide) <= MOST_BRIEF_ROWS
         yield Table.of(f"contrastive_{dataset}", title, wide, columns, NOTES[:1], brief=brief)
+    scores: pd.DataFrame = result["aces_score"]
+    of_metrics = scores[scores["point"] == BASE].drop_duplicates(["dataset", "metric", "category"])
+    for dataset, of_set in each_group(of_metrics, "dataset"):
+        wide = widened(of_set.rename(columns={"tau": "value"}), ["category", "weight"], "metric")
+        metrics = [_estimate(name) for name in sorted(set(of_set["metric"]))]
+        columns = ("category", *metrics, Column("weight", form="g"))
+        yield Table.of(f"aces_score_{dataset}", f"{dataset}: ACES-Score", wide, columns, [OF_ACES], brief=True)
     boosted = rows[rows["gain"].notna() | ((rows["point"] == BASE) & rows["auc"].notna())]
     if boosted.empty:
         return

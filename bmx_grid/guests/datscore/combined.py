@@ -79,10 +79,10 @@ class Mixed(Metric):
             )
 
     def fitted(self, segments: SegmentSet) -> Self:
-        items = tuple(segments.items(self.reads, all_references=self.reads_all_references))
+        items = self.items(segments)
         name = ""
         if self.looks_at_a_set:
-            texts = [[*item.texts().values(), *item.further_references] for item in items]
+            texts = [[*item.texts().values(), *chain.from_iterable(item.further)] for item in items]
             name = digest(texts)[:16]
         fitted = cast(Self, super().fitted(segments))
         return dataclasses.replace(fitted, set=name, fitted_on=items)
@@ -164,6 +164,14 @@ class Combined(Mixed):
     @property
     def reads_all_references(self) -> bool:
         return any(metric.reads_all_references for _, metric in self.metrics)
+
+    @property
+    def reads_further(self) -> Mapping[str, int]:
+        most: dict[str, int] = {}
+        for _, metric in self.metrics:
+            for name, number in metric.reads_further.items():
+                most[name] = max(number, most.get(name, 0))
+        return most
 
     @property
     def signature(self) -> str:
@@ -286,9 +294,7 @@ class Combined(Mixed):
 
 def _read_by(metric: Metric, item: Item) -> Item:
     """The item with only the texts that a metric reads."""
-    texts = {role: item.text(role) for role in metric.reads}
-    further = item.further_references if metric.reads_all_references else ()
-    return Item(**texts, further_references=further)
+    return item.only(metric.reads, metric.reads_further)
 
 
 def _member(entry: Any, row: int, seed: int) -> tuple[str, Metric]:

@@ -12,8 +12,10 @@ from typing import Any
 from bmx_grid.core.errors import StoreError
 from bmx_grid.core.identity import digest
 from bmx_grid.core.storage import Place, below, locked, opened, place, replacing
+from bmx_grid.words.perturbation import Item
 
 Make = Callable[[Any], Sequence[Any]]
+FIRST_FIELDS = 4  # of an item, when values were first stored
 VALUES_OF_A_PART = 256  # of a store
 
 
@@ -50,7 +52,7 @@ class Kept:
         """The values of some contents: from their file, or made and written to it."""
         if self._folder is None:
             return make(contents)
-        file = self._folder / f"{digest(contents)[:24]}.json"
+        file = self._folder / f"{digest(list(map(_named_fields, contents)))[:24]}.json"
         try:
             with locked(self._folder):
                 # Read under the lock: another process may have made the values while this one waited.
@@ -64,6 +66,13 @@ class Kept:
         except OSError as error:
             raise StoreError(f"cannot use {file}: {error.strerror or error}. Choose another cache_dir.") from error
         return values
+
+
+def _named_fields(content: Any) -> Any:
+    """A content as the names of files have it: an item without the fields that came later, if they are empty."""
+    if isinstance(content, Item) and not any(content[FIRST_FIELDS:]):
+        return content[:FIRST_FIELDS]
+    return content
 
 
 def _read(file: Place) -> Any:

@@ -144,7 +144,7 @@ class FaithfulnessEvaluation(Evaluation):
             return explained
         n_words = [len(row) for row in setting.segment_words("hypothesis")]
         for row, attributions in enumerate(setting.scores.hypothesis.rows()):
-            # An explanation of a file may say nothing of some words.
+            # An explanation from a file may lack some words.
             is_whole = len(attributions) == n_words[row] > 1
             if is_whole and not np.isnan(attributions).any():
                 explained[row] = attributions

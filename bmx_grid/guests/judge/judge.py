@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from bmx_grid.core.identity import runtime
+from bmx_grid.core.identity import identity, runtime
 from bmx_grid.core.ragged import Floats
 from bmx_grid.guests.judge.prompts import Answer, Prompt
 from bmx_grid.guests.judge.server import ServedModel
@@ -31,6 +32,8 @@ class Judge(ServedModel, Metric):
     (87/100); a regular expression that matches once, and whose group is the number; `json:FIELD`; or `expectation`: the
     mean of the scale's numbers among the most probable tokens, weighted by their probabilities, where these are single
     tokens and the server sends log probabilities.
+    context: how many sentences before a segment, of its document, the prompt has, with their translations by the same
+    system. Explainers never perturb them. A set without documents has the judge without context, with its identity.
     repeat: how often a text is scored; its score is their mean, or with average=median their median. Every gain is
     shown with the variation of the correlations over repetitions.
 
@@ -45,6 +48,7 @@ class Judge(ServedModel, Metric):
     leaves_traces: ClassVar[bool] = True
 
     score_from: str | None = runtime(None)
+    context: int = identity(0, later=True, least=0, most=1000)
     repeat: int = runtime(1, least=1, most=1000)
     average: Literal["mean", "median"] = runtime("mean")
 
@@ -70,13 +74,32 @@ class Judge(ServedModel, Metric):
     def reads_all_references(self) -> bool:
         return "references" in self.template.fields
 
+    @property
+    def reads_further(self) -> Mapping[str, int]:
+        further = dict(super().reads_further)
+        if self.context:
+            further["context"] = self.context
+        return further
+
+    @property
+    def signature(self) -> str:
+        return f"{super().signature}|context:{self.context}" if self.context else super().signature
+
     def fitted(self, segments: SegmentSet) -> Self:
         """The judge with the model's name from the server, and the languages of the prompt.
 
         Raises ConfigError for a pair whose languages the prompt cannot name.
         """
         self.template.languages(segments.language_pair)
-        return self.served_as(segments.language_pair)
+        judge = self
+        if self.context and not any(segment.document for segment in segments.segments):
+            warnings.warn(
+                f"{segments.name}: context={self.context} has no effect, as no segment has a document. Name the column "
+                "of documents: dataset.NAME.columns.document=COLUMN.",
+                stacklevel=2,
+            )
+            judge = dataclasses.replace(self, context=0)
+        return judge.served_as(segments.language_pair)
 
     def of_languages(self, language_pair: str) -> Self:
         if not self.template.names_languages:

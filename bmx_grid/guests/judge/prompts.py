@@ -19,7 +19,9 @@ from bmx_grid.words.perturbation import ROLES, Item, Role
 
 Messages = tuple[tuple[str, str], ...]  # (role, text), in order
 LANGUAGES = ("source_language", "target_language")
-FIELDS = (*ROLES, "references", *LANGUAGES)
+CONTEXT = "context"
+FIELDS = (*ROLES, "references", CONTEXT, *LANGUAGES)
+BEFORE = "The sentences before in the same document, with their translations:"
 NUMBER = "number"  # the way in which answers are read by default
 ERRORS = "errors"  # answers are lists of errors, whose points are taken off
 # Points of an error as in MQM (Freitag et al. 2021), if a critical one counts as a translation of something else.
@@ -45,7 +47,8 @@ class Answer(NamedTuple):
 @dataclass(frozen=True)
 class Prompt:
     """name: of the option or file. system, user: the messages, with {source}, {reference}, {references}, {hypothesis},
-    {source_language} and {target_language}; system may be empty.
+    {context}, {source_language} and {target_language}; system may be empty. The context of an item is before the user's
+    message if no field names its place.
 
     score: how an answer is read (`judge.Judge`). lowest, highest: the scale; a number beyond it is no score.
     """
@@ -183,12 +186,16 @@ class Prompt:
         if item.reference is not None:
             references = (item.reference, *item.further_references)
             texts["references"] = "\n".join(references)
+        texts[CONTEXT] = _context(item)
         for name in self.fields:
             if name not in texts:
                 raise ExplainError(
                     f"prompt {self.name} reads the {name}, which the metric does not; choose another prompt."
                 )
-        user = ("user", self.user.format(**texts))
+        text = self.user.format(**texts)
+        if item.context and CONTEXT not in self.fields:
+            text = f"{texts[CONTEXT]}\n\n{text}"
+        user = ("user", text)
         if not self.system:
             return (user,)
         system = ("system", self.system.format(**texts))
@@ -210,6 +217,16 @@ class Prompt:
         if not self.lowest <= value <= self.highest:
             return math.nan
         return (value - self.lowest) / (self.highest - self.lowest)
+
+
+def _context(item: Item) -> str:
+    """The sentences before an item with their translations, in the order of reading; "" without any."""
+    lines = [BEFORE] if item.context else []
+    for source, translation in reversed(item.context):
+        if source is not None:
+            lines.append(f"Source: {source}")
+        lines.append(f"Translation: {translation}")
+    return "\n".join(lines)
 
 
 def without_thoughts(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -11,12 +11,13 @@ import numpy as np
 from bmx_grid.core.errors import ConfigError, DataMissingError, unknown
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Flags, Floats, Ints, Labels, Ragged
-from bmx_grid.datasets.rows_of_files import Ratings, ratings_of
+from bmx_grid.datasets.rows_of_files import Ratings
 from bmx_grid.datasets.segments import SegmentSet
-from bmx_grid.datasets.span_files import TextSpans, read_spans
+from bmx_grid.datasets.span_files import TextSpans
 from bmx_grid.evaluations.base import MOST_RESAMPLES, OF_PAIR, Estimate, Evaluation, Finished
 from bmx_grid.explainers.imported_attributions import Imported
 from bmx_grid.guests.spans.span_rows import ErrorFreeRow, SpanRow
+from bmx_grid.guests.spans.span_scores import read_ratings
 from bmx_grid.measures.span_agreement import agreement_with_interval, character_sums, span_sums
 from bmx_grid.measures.word_measures import label_measures, statistics
 from bmx_grid.measures.word_thresholds import cross_fitted_labels
@@ -85,14 +86,8 @@ class SpansEvaluation(Evaluation):
 
     def _read(self, name: str, path: str, segments: SegmentSet) -> Ratings | None:
         """The spans of a file; None if it has none of the language pair."""
-        option = Imported(name=name, file=path, language_pairs=(segments.language_pair,), extra=self.extra)
         try:
-            (path_found,) = option.paths(segments).values()
-            file = read_spans(path_found)
-            # A file that names the language pair of its rows may contain further pairs.
-            if "language_pair" in file.rows:
-                option = replace(option, language_pairs=())
-            return ratings_of(file, segments, option)
+            return read_ratings(name, path, segments, self.extra)
         except DataMissingError:
             return None
 

@@ -10,7 +10,7 @@ import numpy as np
 from bmx_grid.analysis.base import PAIR, Column, Given, Table, each_group, first_row
 from bmx_grid.core.wording import file_stem, setting_label
 from bmx_grid.evaluations.base import OF_METRIC
-from bmx_grid.guests.tasks.task_rows import HumanRank, TaskRank, TaskScore, WithoutOutliers
+from bmx_grid.guests.tasks.task_rows import RATER, HumanRank, TaskRank, TaskScore, WithoutOutliers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,6 +21,9 @@ OF_OUTLIERS = (
 OF_TASKS = (
     "The weighted mean over tasks, of correlations r as (1 + r) / 2. Metrics share a rank until a permutation test of "
     "means separates them (.05)."
+)
+OF_RATERS = (
+    "human_rater_N: a person, judged by the mean of the other raters, as is a metric that is tested against them."
 )
 OF_LACKING = "Only metrics that have every task are ranked, as mt-metrics-eval's AverageCorrs does."
 OF_PEOPLE = (
@@ -72,6 +75,8 @@ def _of_tasks(ranking: pd.DataFrame) -> Table:
     columns = ("metric", Column("value", "mean", ".3f"), Column("rank", form=".0f"))
     best = first_row(ranking)
     notes = [f"Tasks: {best.tasks}; left out, as undefined for every metric: {best.n_left_out}.", OF_TASKS]
+    if ranking["metric"].str.startswith(RATER).any():
+        notes.append(OF_RATERS)
     return Table.of("task_ranking", "One ranking over all tasks", ranking, columns, notes, by=["rank"], brief=True)
 
 

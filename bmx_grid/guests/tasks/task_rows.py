@@ -6,10 +6,13 @@ from dataclasses import dataclass
 
 from bmx_grid.evaluations.base import SettingRow
 
+RATER = "human_rater_"  # before the number of a person who is ranked among metrics
+
 
 @dataclass(frozen=True)
 class TaskRank(SettingRow):
-    """One row of task_ranking.parquet: a metric that has all n_tasks tasks; one that lacks a task has no row.
+    """One row of task_ranking.parquet: a metric that has all n_tasks tasks; one that lacks a task has no row. A person
+    who is ranked among metrics is human_rater_N.
 
     value: the mean of the tasks, weighted; rank: metrics share one until a test of means separates them (p < .05);
     tasks: their names; n_left_out: tasks that are undefined for every metric, or weigh nothing.
@@ -17,6 +20,7 @@ class TaskRank(SettingRow):
 
     dataset: str
     language_pair: str
+    metric: str
     explainer: str
     value: float
     rank: int
@@ -32,10 +36,11 @@ class TaskScore(SettingRow):
     value: of the statistic as it is, not scaled; weight: of the task in the mean of all.
     """
 
-    KEY = ("statistic",)
+    KEY = ("metric", "statistic")
 
     dataset: str
     language_pair: str
+    metric: str
     explainer: str
     statistic: str
     value: float

@@ -9,14 +9,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import identity
-from bmx_grid.core.ragged import Ints
+from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.datasets.segments import SegmentSet
 from bmx_grid.evaluations.base import (
     BASE,
@@ -33,10 +33,11 @@ from bmx_grid.evaluations.boost_evidence import ALL
 from bmx_grid.evaluations.compared_scores import scores_at_level
 from bmx_grid.evaluations.levels import SystemLevel
 from bmx_grid.evaluations.significance import ALONE, significance_ranks
-from bmx_grid.guests.tasks.task_rows import HumanRank, TaskRank, TaskScore, WithoutOutliers
+from bmx_grid.guests.tasks.task_rows import RATER, HumanRank, TaskRank, TaskScore, WithoutOutliers
 from bmx_grid.measures.agreement_tests import AgreementStatistic, Scores, drawn_agreement
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.paired_tests import Drawn, drawn_correlations, p_of_swaps
+from bmx_grid.measures.resampling import ratio
 from bmx_grid.measures.systems import outliers, ranges_by_wins
 
 TaskStatistic = Literal[AgreementStatistic, "pearson", "system_pearson", "document_kendall"]
@@ -48,7 +49,8 @@ OF_SYSTEM_SCORES = ("pairwise_accuracy", "system_pearson")
 class Task:
     """A language pair and a statistic. scores: of each metric, higher is better, x and y alike.
 
-    documents: int64[n] of the segments, for the mean of correlations within documents.
+    documents: int64[n] of the segments, for the mean of correlations within documents. ratings: float64[n] of each
+    person who is ranked among the metrics.
     """
 
     dataset: str
@@ -57,6 +59,7 @@ class Task:
     weight: float
     scores: Mapping[str, Scores]
     documents: Ints
+    ratings: Mapping[str, Floats] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -76,7 +79,7 @@ class Task:
 
     def drawn(self, metric: str, other: str, resamples: int, seed: int) -> Drawn:
         """The statistic of two metrics, with swaps of their difference; a correlation r counts as (1 + r) / 2."""
-        scores = replace(self.scores[metric], y=self.scores[other].x)
+        scores = replace(self.scores[metric], y=self.scores[other].x, human=self._human(metric, other))
         options: dict[str, Any] = {"resamples": resamples, "seed": seed, "bootstrap": False}
         if self.statistic == "pairwise_accuracy":
             return drawn_agreement("pairwise_accuracy", scores, unit="systems", **options)
@@ -91,6 +94,16 @@ class Task:
         y = (1 + drawn.y) / 2
         return drawn._replace(x=x, y=y, swapped=drawn.swapped / 2)
 
+    def _human(self, *judged: str) -> Floats:
+        """float64[n] the human score; if a person is judged, the mean of the others, NaN without any."""
+        if self.ratings.keys().isdisjoint(judged):
+            return self.scores[judged[0]].human
+        others = [ratings for name, ratings in self.ratings.items() if name not in judged]
+        ratings = np.array(others).reshape(len(others), len(self.documents))
+        known = np.isfinite(ratings)
+        sums = np.where(known, ratings, 0.0).sum(axis=0)
+        return ratio(sums, known.sum(axis=0))
+
 
 @dataclass(frozen=True, kw_only=True)
 class TasksEvaluation(Evaluation):
@@ -101,6 +114,8 @@ class TasksEvaluation(Evaluation):
     over tasks takes a correlation r as (1 + r) / 2, as WMT23 does.
     pooled: statistics of systems whose language pairs count by their pairs of systems, so that the mean is that of all
     pairs of systems of all language pairs together (Kocmi et al. 2021).
+    raters: whether each rater of the primary human score is ranked among the metrics, as human_rater_1, judged by the
+    mean of the other raters; a metric is tested against a rater on that mean, too. In tasks of segments only.
     weights: by the name of a statistic, language pair or data set, 1 without; the weight of a task is their product.
     resamples, seed: of the permutations, which swap whole inputs, or whole systems, the same ones in all tasks of a
     language pair. Raises ConfigError.
@@ -119,6 +134,7 @@ class TasksEvaluation(Evaluation):
 
     statistics: tuple[TaskStatistic, ...] = identity(("spa", "acc_eq"))
     pooled: tuple[Literal["pairwise_accuracy", "system_pearson"], ...] = identity(())
+    raters: bool = identity(False, later=True)
     weights: Mapping[str, float] = identity()
     resamples: int = identity(1000, least=40, most=MOST_RESAMPLES)
     seed: int = identity(0)
@@ -154,7 +170,13 @@ class TasksEvaluation(Evaluation):
         names = (*first.pair, statistic)
         weight = math.prod(self.weights.get(name, 1.0) for name in names)
         scores = {setting.metric_name: _scores(setting, statistic) for setting in settings}
-        return Task(*names, weight, scores, first.codes.documents)
+        ratings: dict[str, Floats] = {}
+        if self.raters and statistic not in OF_SYSTEM_SCORES:
+            ratings = _ratings(first)
+        of_first = scores[first.metric_name]
+        for name, values in ratings.items():
+            scores[name] = replace(of_first, x=values, y=values)
+        return Task(*names, weight, scores, first.codes.documents, ratings)
 
     def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[dict[str, Any]]:
         """Add one ranking over the tasks of all language pairs."""
@@ -171,7 +193,9 @@ class TasksEvaluation(Evaluation):
                 # The table has correlations as they are, from -1 to 1.
                 if task.statistic in FROM_MINUS_ONE:
                     value = 2 * value - 1
+                place = first_of.get(metric, 0)
                 row = TaskScore(
+                    metric=metric,
                     dataset=task.dataset,
                     language_pair=task.language_pair,
                     explainer=ALONE,
@@ -179,10 +203,11 @@ class TasksEvaluation(Evaluation):
                     value=value,
                     weight=task.weight,
                 )
-                result = results[first_of[metric]]
-                result.setdefault("task_scores", []).append(row)
-        for metric, rank in self._ranking(tasks, values, list(first_of), each):
-            results[first_of[metric]]["task_ranking"] = [rank]
+                results[place].setdefault("task_scores", []).append(row)
+        people = dict.fromkeys(name for task in tasks for name in task.ratings)
+        for metric, rank in self._ranking(tasks, values, [*first_of, *people], each):
+            # People have no setting: their rows are those of the first one.
+            results[first_of.get(metric, 0)].setdefault("task_ranking", []).append(rank)
         return results
 
     def _by_pairs(self, tasks: Sequence[Task]) -> list[Task]:
@@ -242,6 +267,7 @@ class TasksEvaluation(Evaluation):
         n_left_out = len(tasks) - len(shared)
         for metric, mean, rank in zip(metrics, means, ranks, strict=True):
             row = TaskRank(
+                metric=metric,
                 dataset=ALL,
                 language_pair=ALL,
                 explainer=ALONE,
@@ -281,6 +307,17 @@ def _scores(setting: Finished, statistic: TaskStatistic) -> Scores:
     # An agreement compares the systems of an item: with one item all systems are compared.
     same_item = np.zeros(len(scores.human), dtype=np.int64)
     return replace(scores, cluster=same_item, system=scores.cluster, item=same_item)
+
+
+def _ratings(setting: Finished) -> dict[str, Floats]:
+    """float64[N] the ratings of each person who rated the primary human score, by name; none of a single rater."""
+    judgements = setting.segments.judgements
+    ratings = judgements.raters.get(judgements.primary, np.empty((len(judgements), 0)))
+    named = {}
+    for number, values in enumerate(ratings.T, start=1):
+        if np.isfinite(values).any():
+            named[f"{RATER}{number}"] = np.where(setting.codes.named, values, np.nan)
+    return named if len(named) > 1 else {}
 
 
 def _human_ranking(setting: Finished) -> Iterator[HumanRank]:
