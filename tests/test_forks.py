@@ -30,7 +30,7 @@ PROGRAMS = {
     "a signal": ["-c", "import os, signal; print('here', flush=True); os.kill(os.getpid(), signal.SIGTERM)"],
     "a version": ["-m", "bmx_grid", "--version"],
     "a mistake": ["-m", "bmx_grid", "compare", "nowhere.tsv"],
-    "a plan": ["-m", "bmx_grid", "dataset=[sample]", "metric=[chrf]", "explainer=[erasure]", "dry_run=true"],
+    "a configuration": ["-m", "bmx_grid", "+sweep=quickstart", "metric=[chrf]", "--cfg", "job"],
 }
 
 
