@@ -10,6 +10,8 @@ unexport PYTHONDONTWRITEBYTECODE
 
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 NUMERIC := $(addprefix tests/,measures metrics boosts evaluations explainers guests sweep/test_repeats.py contracts/test_whole_sweep.py)
+# Of these, what talks to servers and programs, or counts in whole numbers: none of these libraries rounds there.
+EXACT := $(addprefix --ignore=tests/,guests/test_judge.py guests/test_command.py metrics/test_sacrebleu.py metrics/test_ngram_counts.py)
 BENCHMARKS := $(filter-out harness settings simulation,$(basename $(notdir $(wildcard benchmarks/*.py))))
 
 .PHONY: run test test-processes test-all test-processor test-comet lint docs bench fuzz mutation wheel clean
@@ -35,7 +37,7 @@ test-processor: export MKL_CBWR = COMPATIBLE
 test-processor: export OPENBLAS_CORETYPE = Prescott
 test-processor: export NPY_DISABLE_CPU_FEATURES = X86_V3 X86_V4 AVX512_ICL AVX512_SPR
 test-processor: $(READY)
-	$(PYTEST) -m "not processes" $(NUMERIC)
+	$(PYTEST) -m "not processes" $(NUMERIC) $(EXACT)
 
 # The metric COMET in an environment of its own, which is made first.
 test-comet: export BMX_COMET_PYTHON = $(CURDIR)/$(VENV)-comet/bin/python

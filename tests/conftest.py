@@ -23,6 +23,7 @@ import pytest
 import slurm_here
 import tiny_models
 from fakes import ROOT, composed
+from forks import server
 
 FIRST = ("test_readme.py", "test_interrupts.py", "test_neural_sweep.py", "test_sweep.py", "test_tracking_faults.py")
 
@@ -116,6 +117,13 @@ def template(tmp_path_factory) -> Path:
             tracker.finish([])
             (folder / "made").touch()
     return folder / "mlflow.db"
+
+
+@pytest.fixture(scope="session")
+def forks(tmp_path_factory) -> Iterator[str]:
+    """The address of the server of forks.py."""
+    with server(tmp_path_factory.mktemp("forks")) as address:
+        yield address
 
 
 @pytest.fixture

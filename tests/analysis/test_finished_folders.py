@@ -30,6 +30,7 @@ from bmx_grid.measures.grid import Point
 from bmx_grid.report import analysis_files
 from bmx_grid.report.table import as_csv
 
+pytestmark = pytest.mark.usefixtures("blank_figures")
 FACTORS = ["dataset", "language_pair", "metric", "explainer"]
 SMALL = (
     *("dataset=[sample]", "limit=12", "metric=[chrf]", "tracking=none", "executor=sequential", "cache_dir=cache"),

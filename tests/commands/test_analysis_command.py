@@ -106,7 +106,7 @@ def test_all_figures_are_those_of_the_paper_and_of_each_setting(results, tmp_pat
     assert f"written: {out / 'figures'}\n         {out / 'report.html'}" in capsys.readouterr().out
 
 
-def test_figures_are_written_in_the_formats_that_are_named(results, tmp_path):
+def test_figures_are_written_in_the_formats_that_are_named(results, tmp_path, blank_figures):
     """The page shows them whatever the formats of the files are."""
     assert main([str(results), f"output_dir={tmp_path}", "figures.format=[png,pdf]", "figures=all"]) == 0
     files = [file.name for file in (tmp_path / "figures").iterdir()]

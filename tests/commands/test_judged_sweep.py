@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import shutil
 import socket
 import subprocess
 import sys
@@ -20,18 +21,35 @@ KEY = "sk-a-key-that-nobody-may-see"
 SMALL = ("dataset=[sample]", "limit=8", "metric=[judge]", "explainer=[erasure]", "evaluation=[grid]")
 
 
-def begun(folder: Path, *arguments: str) -> subprocess.Popen:
-    """A sweep that writes below a folder."""
+def sweep_of(folder: Path, *arguments: str) -> list[str]:
+    """The arguments of a sweep that writes below a folder."""
     folders = [f"{name}_dir={folder / name}" for name in ("output", "cache")]
     tracked = f"tracking.uri=sqlite:///{folder / 'mlflow.db'}"
-    return start([sys.executable, "-m", "bmx_grid", *SMALL, *folders, tracked, "executor.n_jobs=1", *arguments], folder)
+    return [*SMALL, *folders, tracked, *arguments]
 
 
-def swept(folder: Path, *arguments: str) -> tuple[int, str, Path]:
-    """(exit status, what was said, output folder) of a sweep in a folder of its own."""
-    sweep = begun(folder, *arguments)
-    out, err = sweep.communicate(timeout=300)
-    return sweep.returncode, out + err, folder / "output"
+def begun(folder: Path, template: Path, *arguments: str) -> subprocess.Popen:
+    """The sweep in a process of its own."""
+    folder.mkdir(exist_ok=True)
+    shutil.copy(template, folder / "mlflow.db")
+    return start([sys.executable, "-m", "bmx_grid", *sweep_of(folder, *arguments)], folder)
+
+
+@pytest.fixture
+def swept(call, template):
+    """swept(folder, *arguments): (exit status, what was said, output folder) of a sweep in a folder of its own.
+
+    Its lines are wrapped, so white space is one blank.
+    """
+
+    def run(folder: Path, *arguments: str) -> tuple[int, str, Path]:
+        if not (folder / "mlflow.db").exists():
+            folder.mkdir(exist_ok=True)
+            shutil.copy(template, folder / "mlflow.db")
+        status, printed = call(*sweep_of(folder, "executor=sequential", *arguments))
+        return status, " ".join(printed.split()), folder / "output"
+
+    return run
 
 
 @pytest.fixture
@@ -64,7 +82,7 @@ def served(tmp_path, monkeypatch):
         assert wait_until_alone(server.pid) == []
 
 
-def test_a_sweep_with_transformers_serve_from_start_to_report(served, tmp_path):
+def test_a_sweep_with_transformers_serve_from_start_to_report(served, swept, tmp_path):
     url, model = served
     judge = (f"metric.judge.base_url={url}", f"metric.judge.model={model}", "metric.judge.prompt=plain")
     status, printed, output = swept(
@@ -76,7 +94,7 @@ def test_a_sweep_with_transformers_serve_from_start_to_report(served, tmp_path):
     assert -1 < float(row["baseline"]) < 1 and row["n_unexplained"] == "0" and f"model:{model}@" in row["signature"]
 
 
-def test_a_key_is_in_no_file_and_in_nothing_that_is_said(tmp_path, monkeypatch):
+def test_a_key_is_in_no_file_and_in_nothing_that_is_said(template, tmp_path, monkeypatch):
     monkeypatch.setenv("MY_KEY", KEY)
 
     refused: list[str] = []
@@ -90,21 +108,21 @@ def test_a_key_is_in_no_file_and_in_nothing_that_is_said(tmp_path, monkeypatch):
 
     with ChatServer(answer).running() as server:
         judge = (f"metric.judge.base_url={server.url}", "metric.judge.model=m", "metric.judge.key_variable=MY_KEY")
-        status, printed, output = swept(tmp_path, "dataset.sample.language_pairs=[de-en,fr-en]", *judge)
-    assert server.keys == {f"Bearer {KEY}"} and status == 1
+        sweep = begun(tmp_path, template, "dataset.sample.language_pairs=[de-en,fr-en]", "executor.n_jobs=1", *judge)
+        printed = "".join(sweep.communicate(timeout=300))
+    assert server.keys == {f"Bearer {KEY}"} and sweep.returncode == 1
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert {"log.txt", "settings.csv", "report.html", "mlflow.db", "answers.sqlite"} <= {path.name for path in files}
-    log = (output / "log.txt").read_text()
-    said = " ".join(log.split())
+    said = " ".join((tmp_path / "output" / "log.txt").read_text().split())
     assert "no credit for ***" in said and "1 answer could not be read, for example 'I cannot.'" in said
     assert KEY not in printed and [path for path in files if KEY.encode() in path.read_bytes()] == []
 
 
-def test_two_sweeps_at_once_share_a_folder_of_answers(tmp_path):
+def test_two_sweeps_at_once_share_a_folder_of_answers(swept, template, tmp_path):
     with ChatServer(delay=0.02).running() as server:
         judge = (f"metric.judge.base_url={server.url}", "metric.judge.model=m", "dataset.sample.language_pairs=[de-en]")
         shared = (*judge, f"metric.judge.answers={tmp_path / 'answers'}", "analysis=false")
-        both = [begun(tmp_path / name, *shared) for name in ("first", "second")]
+        both = [begun(tmp_path / name, template, *shared, "executor=sequential") for name in ("first", "second")]
         printed = [sweep.communicate(timeout=300) for sweep in both]
         assert [sweep.returncode for sweep in both] == [0, 0], printed
         n_asked = len(server.seen)
@@ -114,7 +132,7 @@ def test_two_sweeps_at_once_share_a_folder_of_answers(tmp_path):
 
 
 @pytest.mark.parametrize("limit", [4, 12], ids=["fewer answers than stop it", "more"])
-def test_a_metric_without_any_score_fails_and_is_asked_again_when_the_server_is_mended(tmp_path, limit):
+def test_a_metric_without_any_score_fails_and_is_asked_again_when_the_server_is_mended(swept, tmp_path, limit):
     def cut(body, turn):
         return 200, {}, completion("The translation", finish_reason="length")
 
@@ -132,7 +150,7 @@ def test_a_metric_without_any_score_fails_and_is_asked_again_when_the_server_is_
         assert swept(tmp_path, *judge)[0] == 0 and len(server.seen) == n_before + 2 * limit
 
 
-def test_an_explainer_without_any_explanation_fails(tmp_path):
+def test_an_explainer_without_any_explanation_fails(swept, tmp_path):
     with ChatServer(lambda body, turn: "no errors").running() as server:
         spans = [f"explainer.spans.base_url={server.url}", "explainer.spans.model=m", "limit=4"]
         chosen = ("metric=[chrf]", "explainer=[spans]", "dataset.sample.language_pairs=[de-en]")

@@ -283,8 +283,8 @@ def test_every_sweep_and_every_option_of_ours_is_harmless(tmp_path):
         for file in CONFIGS.glob(f"{group}/*.yaml"):
             composed([f"+{group}={file.stem}"])
     for group in GROUPS:
-        for file in CONFIGS.glob(f"{group}/*.yaml"):
-            chosen = f"[{file.stem}]" if group in GROUPS_OF_PARTS else file.stem
+        names = [file.stem for file in CONFIGS.glob(f"{group}/*.yaml")]
+        for chosen in [f"[{','.join(names)}]"] if group in GROUPS_OF_PARTS else names:
             composed([f"{group}={chosen}"])
 
 
