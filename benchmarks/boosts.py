@@ -11,7 +11,7 @@ from settings import make_setting
 from bmx_grid.boosts.base import Boost
 from bmx_grid.core.configure import build, load_option, options
 from bmx_grid.evaluations.choose import cross_fitted
-from bmx_grid.evaluations.held_out import Rated
+from bmx_grid.evaluations.held_out import RatedSegments
 from bmx_grid.words.segmentation import log_words
 
 MOST = 0.5  # seconds
@@ -21,7 +21,7 @@ bench = Bench(__doc__, rounds=3)
 base, truth, hypothesis, human = make_setting(N, 20, 0)
 rows = np.arange(N)
 words = log_words(truth.lengths, hypothesis.lengths)
-rated = Rated(base, human, words, rows, rows, 0 * rows, rows % FOLDS, np.ones(N, dtype=np.bool_))
+rated = RatedSegments(base, human, words, rows, rows, 0 * rows, rows % FOLDS, np.ones(N, dtype=np.bool_))
 names = [name for name in options("boost") if name != "recipe"]  # that one chooses nothing
 boosts = {name: build(load_option("boost", name), Boost, f"boost.{name}") for name in names}
 

@@ -52,7 +52,7 @@ for line in sys.stdin:
 
 def main() -> int:
     bench = Bench(__doc__, rounds=5)
-    segments = Sample(name="sample").read(Path(), "de-en")
+    segments = Sample(name="sample").load_segments(Path(), "de-en")
     items = segments.items(READS)
     # as explainers ask: each text without some of its words
     masked = []

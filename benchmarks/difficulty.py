@@ -72,7 +72,7 @@ def segments_of(bench: Bench, references: int, systems: int) -> tuple[SegmentSet
     option = {**load_option("dataset", "wmt19"), "systems": f"top:{systems}"}
     try:
         reader = build(option, DatasetReader, "dataset.wmt19")
-        return reader.read(bench.options.data, "de-en").head(references), "WMT19 de-en"
+        return reader.load_segments(bench.options.data, "de-en").head(references), "WMT19 de-en"
     except DataMissingError:
         rng = np.random.Generator(np.random.PCG64(0))
         words = [f"{one}{two}" for one in ("re", "un", "over", "out") for two in ("make", "do", "turn", "see", "run")]
@@ -89,7 +89,7 @@ def main() -> int:
     """Compare the two ways."""
     bench = Bench(__doc__, rounds=3, references={"type": int, "default": 4}, systems={"type": int, "default": 16})
     segments, what = segments_of(bench, bench.options.references, bench.options.systems)
-    metric = DifficultyBertScore(model=MINILM, layer=6, device="cpu").fitted(segments)
+    metric = DifficultyBertScore(model=MINILM, layer=6, device="cpu").fit(segments)
     items = segments.items(metric.reads)
     outputs: dict[str, list[str]] = {}
     for segment in segments.segments:

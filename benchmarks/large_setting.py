@@ -31,7 +31,7 @@ import numpy as np
 from settings import W, make_setting
 
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
-from bmx_grid.evaluations.base import Evaluation, Finished
+from bmx_grid.evaluations.base import Evaluation, ScoredSetting
 from bmx_grid.evaluations.grid_surface import GridEvaluation
 from bmx_grid.evaluations.levels import LevelsEvaluation
 from bmx_grid.evaluations.significance import SignificanceEvaluation
@@ -46,7 +46,7 @@ LARGE = 120_000  # segments whose means are not held
 ALONE = "--alone"  # how this file calls itself
 
 
-def setting_of(n: int) -> Finished:
+def setting_of(n: int) -> ScoredSetting:
     """A finished setting of n made-up segments."""
     base, truth, hypothesis, human = make_setting(n, WORDS, 0)
     segments = tuple(Segment(str(at), f"h{at}", source=f"s{at}", reference=f"r{at}") for at in range(n))
@@ -54,7 +54,7 @@ def setting_of(n: int) -> Finished:
     scores = AttributionSet(base, {"reference": truth, "hypothesis": hypothesis})
     clusters = np.random.default_rng(0).integers(0, int(0.9 * n), n).astype(str).tolist()
     items = found.items(("reference", "hypothesis"))
-    return Finished(found, "chrf", "erasure", Chrf(), Erasure(), items, scores, clusters)
+    return ScoredSetting(found, "chrf", "erasure", Chrf(), Erasure(), items, scores, clusters)
 
 
 def evaluated(n: int, *, levels: bool) -> dict[str, float]:
@@ -69,7 +69,7 @@ def evaluated(n: int, *, levels: bool) -> dict[str, float]:
     setting, seconds = setting_of(n), {}
     for name, one in evaluations.items():
         began = time.process_time()
-        setting = setting.with_points(one.points(one.evaluate([setting])[0]))
+        setting = setting.add_points(one.points(one.evaluate([setting])[0]))
         seconds[name] = time.process_time() - began
     return {**seconds, "GiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20}
 

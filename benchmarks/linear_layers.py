@@ -35,7 +35,7 @@ HEADER = "| metric | texts | oneDNN, CPU-s | usual way, CPU-s | times as fast | 
 class Held(BertScore):
     """The metric on a network that it is given; it keeps the scores of the last texts that it was asked for."""
 
-    def _loaded(self) -> loading.LoadedModel:
+    def _load_model(self) -> loading.LoadedModel:
         return HELD[0]
 
     def score(self, items: Sequence[Item]) -> Floats:
@@ -54,7 +54,7 @@ METRICS = {
 def load(metric: Held, switch: str) -> loading.LoadedModel:
     os.environ[SWITCH] = switch
     loading._load.cache_clear()
-    return BertScore._loaded(metric)
+    return BertScore._load_model(metric)
 
 
 def compare(bench: Bench, name: str, metric: Held, items: Sequence[Item]) -> str:
@@ -100,7 +100,7 @@ def write(lines: Sequence[str], rounds: int) -> None:
 
 def main() -> int:
     bench = Bench(__doc__, rounds=5, segments={"type": int, "default": 1}, write={"action": "store_true"})
-    segments = Sample(name="sample").read(bench.options.data, "de-en").segments[: bench.options.segments]
+    segments = Sample(name="sample").load_segments(bench.options.data, "de-en").segments[: bench.options.segments]
     lines = [HEADER, "|---|--:|--:|--:|--:|--:|--:|"]
     print("\n".join(lines))
     for name, metric in METRICS.items():

@@ -251,12 +251,12 @@ def compare_ways(
     rounds = bench.options.rounds
     words = sum(len(split_words(text)) for pair in pairs for text in pair)
     print(f"{len(pairs)} segments, {words} words on both sides, {rounds} rounds, medians")
-    for network in {metric._loaded().network for _, metric, _ in cases}:
+    for network in {metric._load_model().network for _, metric, _ in cases}:
         count_tokens(network)
     for name, metric, score in cases:
         metric.score(items(metric, pairs[:1]))
         score(pairs[:1])
-        network = metric._loaded().network
+        network = metric._load_model().network
         for label in explainers:
             explainer, side = EXPLAINERS[label]
             ways: list[list[list[float]]] = [[], []]
@@ -285,7 +285,7 @@ def compare_ways(
                 f"matrix {least / (ours[0] * shares['embed']):.0%} of {rate / 1e9:,.0f} GFLOP/s   "
                 f"({', '.join(f'{part} {share:.0%}' for part, share in shares.items())})",
                 clock,
-                FLOOR if label == "lime" and metric._loaded().device.type == "cuda" else None,
+                FLOOR if label == "lime" and metric._load_model().device.type == "cuda" else None,
                 processor=processor,
                 tokens=tokens,
                 segments_per_second=len(pairs) / ours[0],
@@ -392,7 +392,7 @@ def main() -> int:
     if options.pairs is not None:
         pairs = read_pairs(options.pairs, count)
     else:
-        rows = Sample(name="sample").read(Path(), "de-en").segments[:count]
+        rows = Sample(name="sample").load_segments(Path(), "de-en").segments[:count]
         pairs = [(row.reference or "", row.hypothesis) for row in rows]
     with tempfile.TemporaryDirectory() as scratch:
         if options.memory:

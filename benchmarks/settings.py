@@ -39,7 +39,7 @@ def reference_pairs(data_dir: Path) -> tuple[str, list[list[Texts]]]:
     for name in ("wmt17", "sample"):
         reader = build(load_option("dataset", name), DatasetReader, f"dataset.{name}")
         try:
-            sets = [reader.read(data_dir, pair) for pair in reader.pairs(data_dir)]
+            sets = [reader.load_segments(data_dir, pair) for pair in reader.pairs(data_dir)]
         except DataMissingError:
             continue
         return name, [list(zip(one.texts("reference"), one.texts("hypothesis"), strict=True)) for one in sets]

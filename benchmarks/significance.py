@@ -97,11 +97,11 @@ def judged_systems() -> tuple[np.ndarray, ...]:
 
 def agreement_loop(x: np.ndarray, y: np.ndarray, human: np.ndarray, item: np.ndarray, system: np.ndarray) -> None:
     """acc_eq of both metrics after each of a few swaps of items, calibrated anew."""
-    rng, pairs = np.random.default_rng(0), SegmentPairs.of(human, item)
+    rng, pairs = np.random.default_rng(0), SegmentPairs.from_groups(human, item)
     for _ in range(TIMED):
         swap = (rng.random(ITEMS) > 0.5)[item]
         for scores in (np.where(swap, y, x), np.where(swap, x, y)):
-            pairs.calibrated(scores)
+            pairs.calibrate(scores)
 
 
 ways: dict[str, Callable[[], object]] = {"ours": ours}

@@ -132,7 +132,7 @@ def fitted(data: Path, metric_name: str, explainer_name: str, step: float, fixed
     reader = build(load_option("dataset", "wmt17"), DatasetReader, "dataset.wmt17")
     metric = build(load_option("metric", metric_name), Metric, f"metric.{metric_name}")
     explainer = build(load_option("explainer", explainer_name), Explainer, f"explainer.{explainer_name}")
-    sets = [reader.read(data, pair) for pair in reader.pairs(data)]
+    sets = [reader.load_segments(data, pair) for pair in reader.pairs(data)]
     labels = np.concatenate(clusters(sets))
     found = []
     with Progress(len(sets), "explaining WMT17", "language pairs") as progress:

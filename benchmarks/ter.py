@@ -46,7 +46,7 @@ class OfSacrebleu(Negated):
 
 bench = Bench(__doc__, rounds=3, pairs={"type": int, "default": 60})
 reader = build(load_option("dataset", "wmt17"), DatasetReader, "dataset.wmt17")
-segments = reader.read(bench.options.data, "de-en").segments[: bench.options.pairs]
+segments = reader.load_segments(bench.options.data, "de-en").segments[: bench.options.pairs]
 items = [Item(reference=segment.reference, hypothesis=segment.hypothesis) for segment in segments]
 ours, theirs = Negated(), OfSacrebleu()
 assert ours.score(items).tolist() == theirs.score(items).tolist()

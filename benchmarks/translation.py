@@ -30,7 +30,7 @@ import tiny_models
 
 from bmx_grid.datasets.acl20 import Wmt19
 from bmx_grid.guests.datscore.language_codes import languages_of, load_translator
-from bmx_grid.guests.datscore.translation import forced
+from bmx_grid.guests.datscore.translation import target_log_probabilities
 
 SHAPE = {
     "d_model": 1024,
@@ -63,7 +63,7 @@ def main() -> int:
         found = {}
 
         def ours() -> None:
-            found["ours"] = forced(loaded, sources, targets, languages, with_entropies=False)
+            found["ours"] = target_log_probabilities(loaded, sources, targets, languages, with_entropies=False)
 
         def one_by_one() -> None:
             found["plain"] = [plain(loaded, languages, *pair) for pair in zip(sources, targets, strict=True)]
@@ -85,7 +85,7 @@ def main() -> int:
 
 def outputs(data: Path, count: int, systems: int) -> tuple[list[str], list[str]]:
     """Sources and outputs of `count` pairs: the first segments, each with the first `systems` systems."""
-    segments = Wmt19(name="wmt19", language_pairs=("de-en",)).read(data, "de-en")
+    segments = Wmt19(name="wmt19", language_pairs=("de-en",)).load_segments(data, "de-en")
     kept = set(segments.systems[:systems])
     ids = {name: row for row, name in enumerate(dict.fromkeys(one.id for one in segments.segments))}
     chosen = sorted((one for one in segments.segments if one.system in kept), key=lambda one: ids[one.id])[:count]

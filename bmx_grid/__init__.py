@@ -119,9 +119,9 @@ def load(
         >>> scored.explanations[0].attributions["hypothesis"].round(3)
         array([-0.022,  0.297,  0.297])
     """
-    from bmx_grid.api.inputs import function_metric, keyed, recipe_of
+    from bmx_grid.api.inputs import as_dict, function_metric, recipe_of
     from bmx_grid.attribution.scorer import make_scorer
 
     if callable(metric) and not isinstance(metric, type):
         metric = function_metric(metric)
-    return make_scorer(metric, explainer, p, w, keyed("settings", settings), recipe_of(recipe), language_pair)
+    return make_scorer(metric, explainer, p, w, as_dict("settings", settings), recipe_of(recipe), language_pair)

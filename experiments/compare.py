@@ -34,7 +34,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # so that a checko
 
 from bmx_grid.analysis.base import GridTable
 from bmx_grid.analysis.load import load_table
-from bmx_grid.analysis.questions import analyse_table, plain
+from bmx_grid.analysis.questions import analyse_table, to_dict
 from bmx_grid.core.errors import BmxError, ConfigError, unknown
 
 HERE = Path(__file__).resolve().parent
@@ -117,7 +117,7 @@ def values_of(found: Mapping[str, Any], values: Iterable[Mapping[str, Any]], tol
 
 def analysis_of(table: GridTable, select_from: GridTable | None = None) -> dict[str, Any]:
     """The analysis of a table as in analysis.json, at its own medians or at those of another table."""
-    return plain(analyse_table(table, select_from=select_from))
+    return to_dict(analyse_table(table, select_from=select_from))
 
 
 def settings_of(table: GridTable, **names: str) -> GridTable:

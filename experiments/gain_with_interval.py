@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # so that a checko
 
 import bmx_grid
 from bmx_grid.core.errors import BmxError
-from bmx_grid.core.wording import typeset
+from bmx_grid.core.wording import typeset_number
 from bmx_grid.datasets.acl20 import Wmt17
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.report.canvas import BLUE, COLUMN, INK, canvas, no_change_line, style, thin_grid
@@ -73,7 +73,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _gain(scorer: Any, data_dir: Path, pair: str) -> Gain:
-    found = Wmt17(name="wmt17", language_pairs=(pair,), unescape=True).read(data_dir, pair)
+    found = Wmt17(name="wmt17", language_pairs=(pair,), unescape=True).load_segments(data_dir, pair)
     references = [segment.reference for segment in found.segments]
     hypotheses = [segment.hypothesis for segment in found.segments]
     scored = scorer.explain(hypotheses, references=references)
@@ -111,11 +111,14 @@ def _draw(gains: list[Gain]) -> Any:
     for at, one in enumerate(gains):
         axes.plot([one.low, one.high], [-at, -at], color=BLUE, linewidth=1.6, solid_capstyle="butt")
         axes.plot([one.gain], [-at], marker="o", markersize=4.5, color=BLUE, markeredgecolor=INK, markeredgewidth=0.6)
-        told = f"{typeset(one.gain, '+.4f')}  [{typeset(one.low, '+.4f')}, {typeset(one.high, '+.4f')}]"
+        interval = f"[{typeset_number(one.low, '+.4f')}, {typeset_number(one.high, '+.4f')}]"
+        told = f"{typeset_number(one.gain, '+.4f')}  {interval}"
         axes.annotate(
             told, (1.02, -at), xycoords=("axes fraction", "data"), va="center", fontsize=7, annotation_clip=False
         )
-    axes.set_yticks([-at for at in range(len(gains))], [f"{one.pair} ({typeset(one.alone, '.3f')})" for one in gains])
+    axes.set_yticks(
+        [-at for at in range(len(gains))], [f"{one.pair} ({typeset_number(one.alone, '.3f')})" for one in gains]
+    )
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(-len(gains) + 0.4, 0.6)
     axes.locator_params(axis="x", nbins=5)

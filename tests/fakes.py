@@ -21,7 +21,7 @@ import numpy as np
 from bmx_grid.core.configure import CONFIGS, groups
 from bmx_grid.core.errors import UnavailableError
 from bmx_grid.core.identity import identity, runtime
-from bmx_grid.metrics.base import Cost, Metric, pairs_of
+from bmx_grid.metrics.base import Cost, Metric, text_pairs
 from bmx_grid.words.perturbation import Item, Role
 
 if TYPE_CHECKING:
@@ -46,17 +46,17 @@ class HashMetric(Metric):
         return f"hash|salt:{self.salt}"
 
     @property
-    def leaves_traces(self) -> bool:  # type: ignore[override]
+    def has_side_effects(self) -> bool:  # type: ignore[override]
         return bool(self.log)
 
-    def with_shuffled_weights(self, seed: int) -> Self:
+    def shuffle_weights(self, seed: int) -> Self:
         return dataclasses.replace(self, salt=self.salt + 1 + seed)
 
     def score(self, items: Sequence[Item]) -> np.ndarray:
         if self.log:
             with Path(self.log).open("a") as file:
                 file.write(f"{len(items)}\n")
-        texts = (f"{self.salt}\0{a}\0{b}".encode() for a, b in pairs_of(items, "source"))
+        texts = (f"{self.salt}\0{a}\0{b}".encode() for a, b in text_pairs(items, "source"))
         numbers = [int.from_bytes(hashlib.blake2b(text, digest_size=6).digest(), "big") for text in texts]
         return np.array(numbers, dtype=np.float64) / 2**48
 

@@ -5,7 +5,7 @@ import signal
 import time
 from pathlib import Path
 
-from bmx_grid.models.loading import assigned
+from bmx_grid.models.loading import assigned_device
 
 
 def square(number: int, seconds: float = 0.0) -> int:
@@ -22,7 +22,7 @@ def square_noted(number: int, folder: Path) -> int:
 def where(number: int) -> tuple[int, int, str | None]:
     """The number, the process and its device; slow enough that every worker gets a job."""
     time.sleep(0.2)
-    return number, os.getpid(), assigned()
+    return number, os.getpid(), assigned_device()
 
 
 def boom() -> None:

@@ -14,7 +14,7 @@ from bmx_grid.boosts.feature_mix import FeatureMix
 from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
 from bmx_grid.core.ragged import Ragged
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
-from bmx_grid.evaluations.base import Finished
+from bmx_grid.evaluations.base import ScoredSetting
 from bmx_grid.evaluations.boosts import BoostEvaluation
 from bmx_grid.evaluations.grid_surface import GridEvaluation
 from bmx_grid.evaluations.verdicts import Verdict
@@ -216,7 +216,7 @@ def signal(rng: Rng, size: float, sign: float = 1.0, n: int = N) -> World:
     return World(score, human, 0.3 + sign * quality, np.ones(n), words_of(rng, n))
 
 
-def setting(world: World, rng: Rng, pair: str, dataset: str = "planted", prefix: str = "") -> Finished:
+def setting(world: World, rng: Rng, pair: str, dataset: str = "planted", prefix: str = "") -> ScoredSetting:
     """A finished setting of a world. prefix: of its texts: where it is the same, pairs share texts and clusters."""
     n, prefix = len(world.score), prefix or f"{dataset} {pair} "
     groups = np.arange(n) if world.groups is None else world.groups
@@ -243,10 +243,10 @@ def setting(world: World, rng: Rng, pair: str, dataset: str = "planted", prefix:
     labels = [f"{prefix}{group}" for group in groups]
     metric = HashMetric() if world.reads_source else ReferenceMetric()
     items_read = segment_set.items(metric.reads)
-    return Finished(segment_set, "hash", "erasure", metric, Erasure(), items_read, scores, labels)
+    return ScoredSetting(segment_set, "hash", "erasure", metric, Erasure(), items_read, scores, labels)
 
 
-Sweep = Callable[[Rng], list[Finished]]
+Sweep = Callable[[Rng], list[ScoredSetting]]
 
 
 def pairs_of(plant: Callable[[Rng], World], pairs: int = PAIRS) -> Sweep:
@@ -254,13 +254,13 @@ def pairs_of(plant: Callable[[Rng], World], pairs: int = PAIRS) -> Sweep:
     return lambda rng: [setting(plant(rng), rng, f"p{number}-en") for number in range(pairs)]
 
 
-def opposite_lengths(rng: Rng) -> list[Finished]:
+def opposite_lengths(rng: Rng) -> list[ScoredSetting]:
     """Two data sets of four pairs: people mark long segments down in one and up in the other."""
     weights = {"first": -0.8, "second": 0.8}
     return [setting(length(rng, weights[name]), rng, f"p{number}-en", name) for name in weights for number in range(4)]
 
 
-def shared(rng: Rng) -> list[Finished]:
+def shared(rng: Rng) -> list[ScoredSetting]:
     """Six pairs with nine tenths of their segments in common, scores and attributions too; nothing planted."""
     first, settings, seed = noise(rng), [], int(rng.integers(2**31))
     alone = np.arange(N) >= 0.9 * N
@@ -278,7 +278,7 @@ def shared(rng: Rng) -> list[Finished]:
 
 
 def judged_in(
-    sweep: Sequence[Finished], evaluation: BoostEvaluation = EVALUATION, point: str = DECLARED
+    sweep: Sequence[ScoredSetting], evaluation: BoostEvaluation = EVALUATION, point: str = DECLARED
 ) -> list[Verdict]:
     """The verdicts of a sweep at such points, on data sets; on the language pair, where there is one."""
     verdicts = [verdict for result in evaluation.evaluate(sweep) for verdict in result.verdicts]

@@ -14,4 +14,4 @@ from bmx_grid.datasets.segments import SegmentSet
 def read(data_dir: Path, name: str, pair: str, **settings: object) -> SegmentSet:
     """Segments of a data set as its YAML and these settings say; read once, as several tests look at the same."""
     reader = build({**load_option("dataset", name), **settings}, DatasetReader, f"dataset.{name}")
-    return reader.read(data_dir, pair)
+    return reader.load_segments(data_dir, pair)

@@ -13,7 +13,7 @@ from bmx_grid.metrics.sentence_bleu import SentenceBleu
 
 
 def identity(name, part) -> Identity:
-    return Identity.of("explainer" if isinstance(part, Explainer) else "metric", name, part, part.signature)
+    return Identity.from_part("explainer" if isinstance(part, Explainer) else "metric", name, part, part.signature)
 
 
 def recipe(option="share_negative", boost=None) -> Recipe:
@@ -28,8 +28,8 @@ def recipe(option="share_negative", boost=None) -> Recipe:
         constants=fitted.constants(),
         correlation="pearson",
         chosen_on=(ChosenOn("wmt17", "cs-en", 560, 548, "da"), ChosenOn("wmt17", "de-en", 560, 551, "da")),
-        gain=HeldOut.of(0.033, 0.025, 0.042, "each language pair by the others, without shared references"),
-        partial_r=HeldOut.of(0.03, 0.02, float("nan"), "the same"),
+        gain=HeldOut.from_estimate(0.033, 0.025, 0.042, "each language pair by the others, without shared references"),
+        partial_r=HeldOut.from_estimate(0.03, 0.02, float("nan"), "the same"),
         verdict="helps",
         date="2026-11-22",
     )

@@ -11,7 +11,7 @@ from fakes import HashMetric
 from bmx_grid.attribution.explain import explain_items
 from bmx_grid.core.ragged import Labels, Ragged
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet, clusters
-from bmx_grid.evaluations.base import Finished
+from bmx_grid.evaluations.base import ScoredSetting
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.words.attributions import AttributionSet
 from bmx_grid.words.tags import WordScores, WordTags
@@ -61,7 +61,7 @@ def finished(n=30, human=None, explainer=ERASURE, rng=None):
     name = "none" if explainer is None else "erasure"
     boosted = {} if explainer is None else {"published": scores.base_scores + rng.normal(size=n)}
     labels = clusters([segment_set])[0].tolist()
-    return Finished(segment_set, "hash", name, HashMetric(), explainer, items, scores, labels, boosted)
+    return ScoredSetting(segment_set, "hash", name, HashMetric(), explainer, items, scores, labels, boosted)
 
 
 def translated(metric, *, n_items=20, systems="abcdef", human=None, judged=None):
@@ -78,7 +78,7 @@ def translated(metric, *, n_items=20, systems="abcdef", human=None, judged=None)
     segment_set = SegmentSet("toy", "de-en", tuple(segments), judged or Judgements({"mqm": human}))
     items = segment_set.items(metric.reads)
     scores = AttributionSet(metric.score(items), {}, metric.statistics(items))
-    return Finished(segment_set, "m", "none", metric, None, items, scores, clusters([segment_set])[0].tolist())
+    return ScoredSetting(segment_set, "m", "none", metric, None, items, scores, clusters([segment_set])[0].tolist())
 
 
 def simulated(truth, pair="de-en", n=400, seed=0, dataset="toy", systems=1, metric="hash"):
@@ -109,7 +109,7 @@ def simulated(truth, pair="de-en", n=400, seed=0, dataset="toy", systems=1, metr
     segment_set = SegmentSet(dataset, pair, tuple(segments), Judgements({"da": human}))
     scores = AttributionSet(base, attributions)
     items = segment_set.items(("source", "hypothesis"))
-    return Finished(segment_set, metric, "erasure", HashMetric(), Erasure(), items, scores, sources)
+    return ScoredSetting(segment_set, metric, "erasure", HashMetric(), Erasure(), items, scores, sources)
 
 
 def tagged(n=30, *, seed=0, human=None, pair="de-en", name="erasure", lower_is_better=False):
@@ -143,7 +143,7 @@ def tagged(n=30, *, seed=0, human=None, pair="de-en", name="erasure", lower_is_b
     boosted = {"published": base + draw.normal(size=n)}
     items = segment_set.items(("source", "hypothesis"))
     labels = clusters([segment_set])[0].tolist()
-    return Finished(segment_set, "hash", name, metric, ERASURE, items, AttributionSet(base, rows), labels, boosted)
+    return ScoredSetting(segment_set, "hash", name, metric, ERASURE, items, AttributionSet(base, rows), labels, boosted)
 
 
 @dataclasses.dataclass(frozen=True)

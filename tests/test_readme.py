@@ -119,7 +119,7 @@ def test_a_shell_block_says_what_it_needs_or_makes_it(page):
 @pytest.mark.parametrize("command", [command for command in PLANNED if "data_dir=" not in command])
 def test_a_sweep_without_a_data_folder_reads_what_is_here(command):
     """The embedded sample, a table, or a folder that the block names."""
-    datasets = compose.composed(shlex.split(command)[3:])["dataset"]
+    datasets = compose.compose_config(shlex.split(command)[3:])["dataset"]
     assert set(datasets) <= {"sample", "tabular", "mt_metrics_eval"}
 
 
@@ -133,7 +133,9 @@ def test_a_sweep_of_the_docs_can_be_planned(command, folder, monkeypatch, capsys
     )  # whether this machine has a cluster is not what the page says
     arguments = [os.path.expandvars(word).replace("=s3://", "=memory://") for word in shlex.split(command)[3:]]
     keys = {argument.partition("=")[0] for argument in arguments}
-    run_sweep(compose.composed([*arguments, *(f"{key}={value}" for key, value in QUICK.items() if key not in keys)]))
+    run_sweep(
+        compose.compose_config([*arguments, *(f"{key}={value}" for key, value in QUICK.items() if key not in keys)])
+    )
     assert capsys.readouterr().out
 
 

@@ -22,12 +22,12 @@ sys.path[:] = [folder for folder in sys.path if folder != os.path.dirname(os.pat
 
 
 def main() -> None:
-    options = parsed()
+    options = parse_arguments()
     # Libraries print: standard output holds scores alone.
     output = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     version = importlib.metadata.version("unbabel-comet")
-    checkpoint, model_name = found(options.model, options.revision)
+    checkpoint, model_name = find_checkpoint(options.model, options.revision)
     write(output, [json.dumps({"name": options.name, "version": version, "model": model_name})])
     model = None
     batch = []
@@ -35,12 +35,12 @@ def main() -> None:
         if line.strip():
             batch.append(json.loads(line))
             continue
-        model = model or loaded(checkpoint)
-        write(output, scored(model, batch))
+        model = model or load_model(checkpoint)
+        write(output, score_batch(model, batch))
         batch = []
 
 
-def parsed() -> argparse.Namespace:
+def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Score with a COMET model, for metric=[command] of bmx_grid.")
     parser.add_argument("--model", required=True, help="a hub id such as Unbabel/wmt22-comet-da, or a checkpoint.ckpt")
     parser.add_argument("--revision", help="of the model on the hub, its commit; the newest without")
@@ -48,7 +48,7 @@ def parsed() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def found(model: str, revision: str | None) -> tuple[str, str]:
+def find_checkpoint(model: str, revision: str | None) -> tuple[str, str]:
     """The checkpoint of a model, and a name that another model does not have: with its commit, or of its content."""
     if model.endswith(".ckpt"):
         with open(model, "rb") as file:
@@ -60,7 +60,7 @@ def found(model: str, revision: str | None) -> tuple[str, str]:
     return os.path.join(folder, "checkpoints", "model.ckpt"), f"{model}@{os.path.basename(folder)[:12]}"
 
 
-def loaded(checkpoint: str) -> Any:
+def load_model(checkpoint: str) -> Any:
     """The model on its device. Checkpoints are pickled: load only models whose publisher you trust."""
     import comet
     import torch
@@ -69,18 +69,18 @@ def loaded(checkpoint: str) -> Any:
     return comet.load_from_checkpoint(checkpoint).eval().to(device)
 
 
-def scored(model: Any, batch: list[dict[str, Any]]) -> list[str]:
+def score_batch(model: Any, batch: list[dict[str, Any]]) -> list[str]:
     """A score per text of a batch, without the set-up that `predict` of the library makes for each call."""
     import torch
 
-    rows = [row_of(row, model.requires_references()) for row in batch]
+    rows = [comet_row(row, model.requires_references()) for row in batch]
     with torch.inference_mode():
-        inputs = moved(model.prepare_for_inference(rows), model.device)
+        inputs = move_to_device(model.prepare_for_inference(rows), model.device)
         scores = model.predict_step(inputs)["scores"]
     return [repr(float(score)) for score in scores.reshape(-1)]
 
 
-def row_of(row: dict[str, Any], needs_reference: bool) -> dict[str, str]:
+def comet_row(row: dict[str, Any], needs_reference: bool) -> dict[str, str]:
     """The keys that COMET reads."""
     texts = {"src": row["source"], "mt": row["hypothesis"]}
     if needs_reference:
@@ -90,11 +90,11 @@ def row_of(row: dict[str, Any], needs_reference: bool) -> dict[str, str]:
     return texts
 
 
-def moved(inputs: Any, device: Any) -> Any:
+def move_to_device(inputs: Any, device: Any) -> Any:
     """Tensors of a batch, or of several kinds of input, on the model's device."""
     if isinstance(inputs, dict):
         return {key: tensor.to(device) for key, tensor in inputs.items()}
-    return tuple(moved(part, device) for part in inputs)
+    return tuple(move_to_device(part, device) for part in inputs)
 
 
 def write(output: TextIO, lines: list[str]) -> None:

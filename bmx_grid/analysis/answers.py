@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.analysis.base import FACTORS, Column, Given, Table, each_group, each_row
+from bmx_grid.analysis.base import FACTORS, Column, SweepTables, Table, each_group, each_row
 from bmx_grid.analysis.gains import gains_by_explainer
 from bmx_grid.analysis.verdict_rows import (
     DECLARED,
@@ -17,9 +17,9 @@ from bmx_grid.analysis.verdict_rows import (
     Row,
     next_steps,
     places_of,
-    shown_verdicts,
+    widest_verdicts,
 )
-from bmx_grid.core.wording import P_VALUE, counted, named, number, point_in_words, with_interval, written
+from bmx_grid.core.wording import P_VALUE, display_name, format_interval, join_names, number, pluralize, point_in_words
 from bmx_grid.evaluations.boost_evidence import ALL, PUBLISHED
 from bmx_grid.evaluations.verdicts import (
     CONFOUNDED,
@@ -82,33 +82,33 @@ CONCLUDED = {
 SHARED_LEVELS = ("system", "document", "rater", "domain")
 
 
-def compute(given: Given) -> dict[str, Any]:
+def compute(tables: SweepTables) -> dict[str, Any]:
     """The answer of a sweep, without verdicts that of its table.
 
-    conclusion: what helps and what hurts, in a sentence or two. verdicts: see `shown_verdicts`. answers: without
+    conclusion: what helps and what hurts, in a sentence or two. verdicts: see `widest_verdicts`. answers: without
     verdicts the mean gains at the fixed points, a line per explainer.
     legend: the verdicts that occur, a line each; next_steps: what to do, in a sentence, "" if it would rest on a
     constructed data set; not_judged: the boosts that cannot be made or whose gain is undefined, a sentence per reason;
     unnamed: the SHARED_LEVELS that the judged data do not name, in a sentence or two; families: over how many
     comparisons verdicts are corrected.
     """
-    verdicts = given.ask(shown_verdicts)
+    verdicts = tables.compute_once(widest_verdicts)
     question = verdicts["question"]
     declared = verdicts[question == DECLARED]
     published = verdicts[question == PUBLISHED]
     judged = verdicts[question.isin((DECLARED, PUBLISHED))]
     # A mean over all data sets rests on the constructed ones, too: nobody should act on it.
-    no_evidence = {*given.constructed, ALL} if given.constructed else set()
+    no_evidence = {*tables.constructed_datasets, ALL} if tables.constructed_datasets else set()
     without_gain = verdicts[(question == NOT_JUDGED) | (question.isin((DECLARED, PUBLISHED)) & verdicts["gain"].isna())]
     return {
         "conclusion": _conclusion(declared),
         "verdicts": verdicts,
-        "answers": _untested(given) if verdicts.empty else [],
+        "answers": _describe_untested_gains(tables) if verdicts.empty else [],
         "legend": legend(set(judged["verdict"])),
         "next_steps": next_steps(declared[~declared["dataset"].isin(no_evidence)]),
-        "not_judged": _not_judged(without_gain, declared),
-        "unnamed": "" if given.constructed else _unnamed(judged["named"]),
-        "families": _families(declared, published),
+        "not_judged": _describe_unjudged_boosts(without_gain, declared),
+        "unnamed": "" if tables.constructed_datasets else _describe_unnamed_levels(judged["named"]),
+        "families": _describe_families(declared, published),
     }
 
 
@@ -142,7 +142,7 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
     if result["unnamed"]:
         notes.append(result["unnamed"])
     title = "Gains of each boost on held-out segments"
-    yield Table.of("verdicts", title, judged, columns, notes, by=["question"], names=len(names))
+    yield Table.from_rows("verdicts", title, judged, columns, notes, by=["question"], names=len(names))
 
 
 def _conclusion(declared: pd.DataFrame) -> str:
@@ -161,7 +161,7 @@ def _conclusion(declared: pd.DataFrame) -> str:
             place = f" on {places[row.Index]}" if len(set(places.values())) > 1 else ""
             gain = number(row.gain, "+.3f")
             boost = _boost_alone(row, several)
-            sentences.append(one.format(boost=boost, metric=f"{written(row.metric)}{place}", gain=gain))
+            sentences.append(one.format(boost=boost, metric=f"{display_name(row.metric)}{place}", gain=gain))
     if not (declared["verdict"] == HELPS).any():
         labels = set(declared["verdict"])
         opening = "No boost is shown to help."
@@ -173,10 +173,10 @@ def _conclusion(declared: pd.DataFrame) -> str:
 
 def _boost_alone(row: Row, several: bool) -> str:
     """The explainer, with the boost if the sweep has several."""
-    return f"{written(row.explainer)} ({row.boost})" if several else written(row.explainer)
+    return f"{display_name(row.explainer)} ({row.boost})" if several else display_name(row.explainer)
 
 
-def _families(declared: pd.DataFrame, published: pd.DataFrame) -> str:
+def _describe_families(declared: pd.DataFrame, published: pd.DataFrame) -> str:
     """The number of verdicts that each question is corrected for, in a sentence; "" without verdicts."""
     parts = []
     for rows, what in ((declared, "verdicts"), (published, "at published points")):
@@ -189,7 +189,7 @@ def _families(declared: pd.DataFrame, published: pd.DataFrame) -> str:
     return f"Holm's correction is {', and '.join(parts)}."
 
 
-def _unnamed(names: pd.Series[str]) -> str:
+def _describe_unnamed_levels(names: pd.Series[str]) -> str:
     """The levels that could explain a gain and are not named in the data; "" if all are, or if nothing was judged.
 
     names: the named levels of each verdict, separated by commas.
@@ -206,19 +206,19 @@ def _unnamed(names: pd.Series[str]) -> str:
     for data, levels in (("These data", in_none), ("Some of these data", in_some)):
         if levels:
             effects = "their effects are not controlled for, and may look like a gain"
-            sentences.append(f"{data} name no {_either(levels)}: {effects}.")
+            sentences.append(f"{data} name no {_join_with_or(levels)}: {effects}.")
     return " ".join(sentences)
 
 
-def _either(names: Sequence[str]) -> str:
+def _join_with_or(names: Sequence[str]) -> str:
     """Names in one list, with "or" before the last."""
     *others, last = names
     return f"{', '.join(others)} or {last}" if others else last
 
 
-def _boost(row: Row, several: bool) -> str:
+def _boost_name(row: Row, several: bool) -> str:
     """Explainer and metric, with the boost if the sweep has several."""
-    name = f"{written(row.explainer)} on {written(row.metric)}"
+    name = f"{display_name(row.explainer)} on {display_name(row.metric)}"
     return f"{name} ({row.boost})" if several else name
 
 
@@ -227,36 +227,36 @@ def _has_other_boosts(rows: pd.DataFrame) -> bool:
     return bool((rows["boost"] != PAPERS_BOOST).any())
 
 
-def _not_judged(rows: pd.DataFrame, declared: pd.DataFrame) -> list[str]:
+def _describe_unjudged_boosts(rows: pd.DataFrame, declared: pd.DataFrame) -> list[str]:
     """The boosts that cannot be made, and the language pairs, a sentence per reason."""
     sentences = []
     several = _has_other_boosts(rows) or _has_other_boosts(declared)
     for because, alike in each_group(rows, "because"):
         # Without duplicates: a boost may lack several language pairs for one reason, and a pair several boosts.
-        boosts = dict.fromkeys(_boost(row, several) for row in each_row(alike))
+        boosts = dict.fromkeys(_boost_name(row, several) for row in each_row(alike))
         places = dict.fromkeys(places_of(alike, rows))
-        subject = named(list(boosts))
+        subject = join_names(list(boosts))
         if any(places):
-            subject += f" for {named(list(places))}"
+            subject += f" for {join_names(list(places))}"
         reason = because.rstrip(".")
         sentences.append(f"{subject}: {reason}.")
     return sentences
 
 
-def _untested(given: Given) -> list[str]:
+def _describe_untested_gains(tables: SweepTables) -> list[str]:
     """Mean gains at one point per explainer, and why verdicts are missing."""
-    if not len(given.table):
+    if not len(tables.table):
         return []
     # A results table without its sweep has no scores of segments to test.
-    fixed = given.ask(gains_by_explainer)
+    fixed = tables.compute_once(gains_by_explainer)
     if fixed.empty:
         return []
     lines = []
     for row in each_row(fixed):
         if row.n > 0:
             point = point_in_words(row.used_w, row.used_p)
-            settings = counted(row.n, "setting")
-            mean = with_interval(row.mean_gain, row.mean_low, row.mean_high)
-            lines.append(f"{written(row.Index)} at {point}, {row.origin}: the mean gain over {settings} is {mean}")
+            settings = pluralize(row.n, "setting")
+            mean = format_interval(row.mean_gain, row.mean_low, row.mean_high)
+            lines.append(f"{display_name(row.Index)} at {point}, {row.origin}: the mean gain over {settings} is {mean}")
     lines.append("No boost was judged on other segments: a sweep with evaluation=[grid,boosts] does so.")
     return lines

@@ -2,10 +2,11 @@
 
 A question is a module (or any object) with two functions:
 
-    compute(given) -> {key: value}   numbers, texts, rows, frames, by keys that no other question uses, or an object
-                                     with such fields; `given` (`Given`) holds the results table, how it is analysed,
-                                     the other tables of the sweep, given.frame(name, class), and the answers to other
-                                     functions: given.ask(f). The index of a frame are keys inside
+    compute(tables) -> {key: value}  numbers, texts, rows, frames, by keys that no other question uses, or an object
+                                     with such fields; `tables` (`SweepTables`) holds the results table, how it is
+                                     analysed, the other tables of the sweep, tables.frame(name, class), and the
+                                     answers to other functions: tables.compute_once(f). The index of a frame are
+                                     keys inside
     tables(result) -> [Table]        what people read of it; no tables if there is nothing to show
 
 All outputs follow from both: the keys are those of analysis.json, the tables are written as text, Markdown, LaTeX and
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, cast
 import numpy as np
 
 from bmx_grid.core.ragged import Flags, Floats
-from bmx_grid.core.wording import factor_in_words, number, setting_label, with_interval
+from bmx_grid.core.wording import factor_in_words, format_interval, number, setting_label
 from bmx_grid.evaluations.stored_tables import Tables
 from bmx_grid.evaluations.verdicts import Verdict
 from bmx_grid.measures.grid import Point
@@ -32,7 +33,7 @@ from bmx_grid.sweep.tables import SettingsRow
 if TYPE_CHECKING:
     import pandas as pd
 
-Asked = TypeVar("Asked")
+Result = TypeVar("Result")
 CellValue = str | int | float | None
 
 FACTORS = ("dataset", "language_pair", "metric", "explainer")
@@ -96,7 +97,7 @@ class GridTable:
         return np.asarray(alone[rows, first], dtype=np.float64)
 
     @cached_property
-    def boosted(self) -> Flags:
+    def is_boosted(self) -> Flags:
         """bool[W] which weights are not the baseline."""
         return np.asarray(self.w != 1)
 
@@ -108,10 +109,10 @@ class GridTable:
     @property
     def n_boosted(self) -> int:
         """Correlations with w other than 1."""
-        return len(self) * len(self.p) * int(self.boosted.sum())
+        return len(self) * len(self.p) * int(self.is_boosted.sum())
 
     @cached_property
-    def real(self) -> GridTable:
+    def non_controls(self) -> GridTable:
         """The settings that are not controls."""
         return self.take(~self.names["control"].to_numpy())
 
@@ -139,7 +140,7 @@ NO_SETTINGS = GridTable((), np.zeros(1), np.ones(1), np.empty((0, 1, 1)), "both"
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class SweepTables:
     """Tables of a sweep, its grids among them, and how they are analysed.
 
     frames: the other tables, by name, all that questions about metrics without an explainer read: files, Arrow tables
@@ -166,14 +167,14 @@ class Given:
     def frame(self, table: str, row: type) -> pd.DataFrame:
         """A table with the columns of the class that wrote it; without rows if it is missing. Raises DataError."""
         assert isinstance(self.frames, Tables)
-        return self.frames.checked(table, row)
+        return self.frames.checked_table(table, row)
 
-    def ask(self, compute: Callable[[Self], Asked]) -> Asked:
+    def compute_once(self, compute: Callable[[Self], Result]) -> Result:
         """The result of a function of `self`, computed once."""
         # Questions use each other's answers: each is computed once, in any order.
         if compute not in self._answers:
             self._answers[compute] = compute(self)
-        return cast(Asked, self._answers[compute])
+        return cast(Result, self._answers[compute])
 
     @cached_property
     def settings(self) -> pd.DataFrame:
@@ -192,20 +193,20 @@ class Given:
         return _only(set(self.settings["aggregation"])) or None
 
     @cached_property
-    def constructed(self) -> tuple[str, ...]:
+    def constructed_datasets(self) -> tuple[str, ...]:
         """The data sets whose segments were made up, sorted."""
         made_up = self.settings[self.settings["constructed"]]
         return tuple(sorted(set(made_up["dataset"])))
 
     @property
-    def judged(self) -> bool:
+    def has_verdicts(self) -> bool:
         """Whether boosts have verdicts: counts of settings that gain would be a second answer."""
         return not self.frame("verdicts", Verdict).empty
 
     @property
-    def real(self) -> GridTable:
+    def non_controls(self) -> GridTable:
         """The settings that are not controls."""
-        return self.table.real
+        return self.table.non_controls
 
 
 def _only(names: set[str]) -> str | None:
@@ -227,7 +228,7 @@ class Cell:
     marked: bool = False
 
     @property
-    def shown(self) -> str:
+    def display_text(self) -> str:
         """The value as it is shown."""
         if self.words is not None:
             return self.words
@@ -262,7 +263,7 @@ class Column:
         words: str | None = None
         if self.ends is not None:
             low, high = self.ends
-            words = with_interval(value, row[low], row[high], self.form)
+            words = format_interval(value, row[low], row[high], self.form)
         marked = bool(self.marked and row[self.marked])
         return Cell(value, self.form, words, marked)
 
@@ -296,7 +297,7 @@ class Table:
                 raise ValueError(f"{self.stem}: {len(row)} cells for {len(self.header)} columns")
 
     @classmethod
-    def of(
+    def from_rows(
         cls,
         stem: str,
         title: str,
@@ -373,7 +374,7 @@ def each_group(frame: pd.DataFrame, *by: str, sort: bool = False) -> Iterator[tu
     return iter(frame.groupby(names, sort=sort))
 
 
-def widened(rows: pd.DataFrame, by: list[str], column: str) -> pd.DataFrame:
+def pivot_estimates(rows: pd.DataFrame, by: list[str], column: str) -> pd.DataFrame:
     """One row per combination of the columns `by`, in the order of occurrence, with the estimates of its rows.
 
     Of each name in `column`, sorted, the value, then the lower ends of all as NAME_low, then the upper ones as

@@ -12,7 +12,7 @@ import numpy as np
 from bmx_grid.analysis.base import CONTROLS
 from bmx_grid.boosts.power_mean_grid import scores_at
 from bmx_grid.core.ragged import Floats
-from bmx_grid.evaluations.base import Finished
+from bmx_grid.evaluations.base import ScoredSetting
 from bmx_grid.evaluations.boost_evidence import ELSEWHERE, PUBLISHED
 from bmx_grid.measures.correlation import average_ranks
 from bmx_grid.sweep.judge import SettingResult
@@ -114,7 +114,7 @@ def movers(result: SettingResult) -> list[Example]:
     approach = np.abs(ranks["metric"] - ranks["human"]) - np.abs(ranks["boosted"] - ranks["human"])
     order = np.argsort(-approach, kind="stable")
     rows = {BEST_MOVE: int(order[0]), WORST_MOVE: int(np.argmin(approach)), TYPICAL: int(order[len(order) // 2])}
-    words = {role: finished.words_of(role) for role in stored.by_role}
+    words = {role: finished.words(role) for role in stored.by_role}
     examples = []
     for kind, row in rows.items():
         # If no rank improves, the best move is missing; likewise the worst one.
@@ -139,7 +139,7 @@ def movers(result: SettingResult) -> list[Example]:
     return examples
 
 
-def sides_of(setting: Finished, stored: AttributionSet, words: Mapping[Role, Rows], row: int) -> list[ExampleSide]:
+def sides_of(setting: ScoredSetting, stored: AttributionSet, words: Mapping[Role, Rows], row: int) -> list[ExampleSide]:
     """The sides of one segment."""
     tags = setting.segments.judgements.tags
     sides = []
@@ -147,12 +147,12 @@ def sides_of(setting: Finished, stored: AttributionSet, words: Mapping[Role, Row
         text = words[role][row]
         flags = (False,) * len(text)
         if role in tags:
-            flags = marked(tags[role], row, text)
+            flags = error_flags(tags[role], row, text)
         sides.append(ExampleSide(role, text, values[row], flags))
     return sides
 
 
-def marked(tags: WordTags, row: int, words: Sequence[str]) -> tuple[bool, ...]:
+def error_flags(tags: WordTags, row: int, words: Sequence[str]) -> tuple[bool, ...]:
     """A flag per word of a text whether people marked it, from tags on words of their own.
 
     row: the segment, among those of the tags. A word without a tag is not marked.

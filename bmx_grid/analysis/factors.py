@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bmx_grid.analysis.base import FACTORS, Column, Given, Table, each_group
-from bmx_grid.analysis.gains import CLUSTERED, gains_of, real_gains, stacked, summarise
+from bmx_grid.analysis.base import FACTORS, Column, SweepTables, Table, each_group
+from bmx_grid.analysis.gains import CLUSTERED, gains_of, gains_without_controls, stack_frames, summarise
 from bmx_grid.analysis.points import best_of_all, chosen_points, medians, points_in_words
 from bmx_grid.core.ragged import Floats, Ints
-from bmx_grid.core.wording import counted, number
+from bmx_grid.core.wording import number, pluralize
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, draws, number_of
 
 if TYPE_CHECKING:
@@ -42,10 +42,10 @@ WHY = (
 )
 
 
-def compute(given: Given) -> dict[str, Any]:
+def compute(tables: SweepTables) -> dict[str, Any]:
     """ridge, ridge_coefficients: see `regression`; leave_one_out: see `transfer`."""
-    points = points_in_words(given.ask(chosen_points))
-    return {**given.ask(regression), "points": points, "leave_one_out": transfer(given)}
+    points = points_in_words(tables.compute_once(chosen_points))
+    return {**tables.compute_once(regression), "points": points, "leave_one_out": transfer(tables)}
 
 
 def tables(result: Mapping[str, Any]) -> Iterator[Table]:
@@ -56,7 +56,7 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
         yield _table_of_transfer(result["leave_one_out"].reset_index())
 
 
-def regression(given: Given) -> dict[str, Any]:
+def regression(tables: SweepTables) -> dict[str, Any]:
     """gain = intercept + one coefficient per name of each factor, over the n settings with a gain; NaN without one.
 
     Least squares with the penalty alpha * sum(coefficient**2); the intercept is not penalised. That is scikit-learn's
@@ -69,7 +69,7 @@ def regression(given: Given) -> dict[str, Any]:
     """
     import pandas as pd
 
-    settings = given.ask(real_gains)
+    settings = tables.compute_once(gains_without_controls)
     settings = settings[settings["gain"].notna()]
     y = settings["gain"].to_numpy(np.float64)
     clusters = codes(settings["cluster"].to_list())
@@ -89,7 +89,7 @@ def regression(given: Given) -> dict[str, Any]:
         if around > 0:
             r2 = 1 - left / around
         rows = names.columns.to_series().str.split(":", n=1, expand=True).set_axis(["factor", "name"], axis=1)
-        rows = rows.assign(coefficient=beta, error=cluster_errors(x, y, clusters, given.seed))
+        rows = rows.assign(coefficient=beta, error=cluster_errors(x, y, clusters, tables.seed))
         rows = rows.sort_values(["coefficient", "factor", "name"], ascending=[False, True, True], ignore_index=True)
     # A metric and an explainer may have one name, such as "random".
     is_shared = rows["name"].duplicated(keep=False)
@@ -112,23 +112,23 @@ def _table_of_coefficients(result: Mapping[str, Any]) -> Table:
     columns = ("factor", "name", Column("coefficient", form="+.5f"), Column("error", "standard error", ".5f"))
     note = (
         f"Ridge regression, alpha {fit['alpha']:g}, of the gain at one point per explainer; "
-        f"{counted(fit['n'], 'setting')}; "
+        f"{pluralize(fit['n'], 'setting')}; "
         f"intercept {number(fit['intercept'], '+.5f')}, R² {number(fit['r2'], '.5f')}. "
         "The factors are not independent: a coefficient is not an effect. Standard errors: bootstrap of "
         f"{fit['clusters']} language pairs; n/a for a name in fewer than 3."
     )
     title = "Factors of a larger or smaller gain"
     notes = (note, result["points"])
-    return Table.of("ridge_coefficients", title, rows, columns, notes, names=2)
+    return Table.from_rows("ridge_coefficients", title, rows, columns, notes, names=2)
 
 
-def moved_gains(given: Given, factor: str) -> pd.DataFrame:
+def moved_gains(tables: SweepTables, factor: str) -> pd.DataFrame:
     """The gain in transfer, and in_sample, of settings that are no controls (GAIN_COLUMNS).
 
     In transfer: at the medians of the best points of the other names of the factor; in-sample: at those of all.
     """
-    real = given.real
-    best = given.ask(best_of_all)
+    real = tables.non_controls
+    best = tables.compute_once(best_of_all)
     best = best[~best["control"]]
     moved = gains_of(real, medians(best))
     moved["in_sample"] = moved["gain"]
@@ -138,7 +138,7 @@ def moved_gains(given: Given, factor: str) -> pd.DataFrame:
     return moved
 
 
-def transfer(given: Given) -> pd.DataFrame:
+def transfer(tables: SweepTables) -> pd.DataFrame:
     """The gains of points of the other data sets (language pairs, metrics), by factor and explainer.
 
     Factors with several names only. Summaries of the gains in transfer, and of the same settings in-sample. optimism:
@@ -149,12 +149,12 @@ def transfer(given: Given) -> pd.DataFrame:
     leave_one_out = {}
     for factor in LEFT_OUT:
         rows = {}
-        for explainer, gains in each_group(moved_gains(given, factor), "explainer", sort=True):
+        for explainer, gains in each_group(moved_gains(tables, factor), "explainer", sort=True):
             # With one name there is no other one to transfer from.
             if gains[factor].nunique() > 1:
-                rows[explainer] = _transfer(gains, given.seed)
+                rows[explainer] = _transfer(gains, tables.seed)
         leave_one_out[factor] = pd.DataFrame.from_dict(rows, orient="index").rename_axis("explainer")
-    return stacked(leave_one_out, "factor")
+    return stack_frames(leave_one_out, "factor")
 
 
 def _transfer(gains: pd.DataFrame, seed: int) -> dict[str, Any]:
@@ -186,12 +186,12 @@ def _table_of_transfer(rows: pd.DataFrame) -> Table:
     )
     title = "Transfer: points chosen on the other data sets, language pairs or metrics"
     notes = (OF_TRANSFER, WHY, CLUSTERED)
-    return Table.of("transfer", title, rows, columns, notes, by=["factor"], names=2)
+    return Table.from_rows("transfer", title, rows, columns, notes, by=["factor"], names=2)
 
 
-def fit_rows(given: Given) -> pd.DataFrame:
+def fit_rows(tables: SweepTables) -> pd.DataFrame:
     """ridge.parquet: the coefficients, largest first, with the fit's own numbers; no rows if nothing was fitted."""
-    result = given.ask(regression)
+    result = tables.compute_once(regression)
     fit = {name: result["ridge"][name] for name in ("intercept", "r2", "n", "clusters", "alpha")}
     rows: pd.DataFrame = result["ridge_coefficients"]
     return rows.assign(**fit)

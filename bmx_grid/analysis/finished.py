@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from bmx_grid.analysis.base import NO_SETTINGS, GridTable
-from bmx_grid.analysis.load import load_table, tables_beside
+from bmx_grid.analysis.load import load_table, sibling_tables
 from bmx_grid.analysis.questions import Analysis, analyse_table, load_questions
 from bmx_grid.core.configure import build, class_of, convert
 from bmx_grid.core.documents import parse_yaml
@@ -83,7 +83,7 @@ class Results:
         """
         points: dict[str, Point] = {}
         if select_from is None:
-            explainers = self.table.real.factor_levels("explainer")
+            explainers = self.table.non_controls.factor_levels("explainer")
             # Options may give points of explainers that this sweep does not have.
             points = {name: point for name, point in self.options.fixed.items() if name in explainers}
         points |= fixed or {}
@@ -136,11 +136,11 @@ def load_results(path: Path) -> Results:
     if is_folder(path) and not _has_grid(path):
         # The tables of metrics without an explainer, or of boosts without a grid.
         table = replace(NO_SETTINGS, origin=str(path))
-        frames = tables_beside(table)
+        frames = sibling_tables(table)
     if not frames:
         # The error of a folder without a sweep names the missing file.
         table = load_table(path)
-        frames = tables_beside(table)
+        frames = sibling_tables(table)
     return Results(table, frames, _options_beside(path, frames))
 
 

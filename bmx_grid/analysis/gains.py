@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bmx_grid.analysis.base import CONTROL, FACTORS, Column, Given, GridTable, Table, each_group, each_row
+from bmx_grid.analysis.base import CONTROL, FACTORS, Column, GridTable, SweepTables, Table, each_group, each_row
 from bmx_grid.analysis.points import (
     best_of_all,
     chosen_points,
     correlations_at,
     declared_points,
-    evaluated_at,
+    evaluation_point_name,
     gains_at,
     points_in_words,
 )
@@ -53,27 +53,27 @@ GAIN_COLUMNS = [*FACTORS, "cluster", "baseline", "gain"]
 TESTED = ["fixed_gain_low", "fixed_gain_high", "fixed_gain_p", "fixed_gain_p_holm"]
 
 
-def at_points(given: Given) -> pd.DataFrame:
+def settings_at_points(tables: SweepTables) -> pd.DataFrame:
     """Every setting, a row each, with its best point (`best_points`) and at the point of its explainer.
 
     fixed: correlation at fixed_w, fixed_p, the grid point that is used; fixed_gain, and if the sweep tested this point
     its 95 % interval, _low and _high; fixed_gain_p, fixed_gain_p_holm: of that test, uncorrected and corrected;
     survives: a gain above 0 that survives. Controls have no point.
     """
-    table = given.table
-    points = given.ask(chosen_points)
-    best = given.ask(best_of_all)
+    table = tables.table
+    points = tables.compute_once(chosen_points)
+    best = tables.compute_once(best_of_all)
     # Not baseline + gain, which has other last digits than the sweep's own table.
     settings = best.assign(
-        fixed=_at_points_of_explainers(correlations_at, table, points),
+        fixed=_values_at_points(correlations_at, table, points),
         fixed_w=table.names["explainer"].map(points["used_w"]),
         fixed_p=table.names["explainer"].map(points["used_p"]),
-        fixed_gain=_at_points_of_explainers(gains_at, table, points),
+        fixed_gain=_values_at_points(gains_at, table, points),
     )
     at_point = ["fixed", "fixed_w", "fixed_p", "fixed_gain"]
     settings[at_point] = settings[at_point].astype(np.float64).mask(best["control"])
     # A gain that the sweep estimated is shown as it is everywhere: that of the grid differs by rounding.
-    tested = _tested(given)
+    tested = _tested_points(tables)
     settings = settings.merge(tested, on=[*FACTORS, "fixed_w", "fixed_p"], how="left")
     is_tested = settings["survives"].notna()
     for name in ("fixed", "fixed_gain"):
@@ -82,11 +82,13 @@ def at_points(given: Given) -> pd.DataFrame:
     return settings[[*best.columns, *at_point, *TESTED, "survives"]]
 
 
-def _tested(given: Given) -> pd.DataFrame:
-    """The declared points of the settings without duplicates, by their place on the grid; named as in `at_points`."""
+def _tested_points(tables: SweepTables) -> pd.DataFrame:
+    """The declared points of the settings without duplicates, by their place on the grid; named as in
+    `settings_at_points`.
+    """
     names = {"w": "fixed_w", "p": "fixed_p", "correlation": "fixed_tested", "gain": "fixed_gain_tested"}
     names |= dict(zip(("low", "high", "p_value", "p_holm"), TESTED, strict=True))
-    points = given.ask(declared_points).rename(columns=names)
+    points = tables.compute_once(declared_points).rename(columns=names)
     points = points[points["fixed_w"].notna()]
     # The baseline is the same point whatever its p.
     place = [*FACTORS, "fixed_w", "fixed_p"]
@@ -94,7 +96,7 @@ def _tested(given: Given) -> pd.DataFrame:
     return points[[*place, "fixed_tested", "fixed_gain_tested", *TESTED, "survives"]]
 
 
-def _at_points_of_explainers(
+def _values_at_points(
     values_at: Callable[[GridTable, Point], Floats], table: GridTable, points: pd.DataFrame
 ) -> Floats:
     """float64[S] a value of each setting at the point of its explainer; NaN without one."""
@@ -108,19 +110,19 @@ def _at_points_of_explainers(
 
 def gains_of(table: GridTable, points: pd.DataFrame) -> pd.DataFrame:
     """GAIN_COLUMNS of the settings of a table, each at the point of its explainer; NaN without one."""
-    gains = _at_points_of_explainers(gains_at, table, points)
+    gains = _values_at_points(gains_at, table, points)
     return table.names.assign(baseline=table.baseline, gain=gains)[GAIN_COLUMNS]
 
 
-def real_at_points(given: Given) -> pd.DataFrame:
+def settings_without_controls(tables: SweepTables) -> pd.DataFrame:
     """The settings that are not controls, at the points of their explainers."""
-    settings = given.ask(at_points)
+    settings = tables.compute_once(settings_at_points)
     return settings[~settings["control"]]
 
 
-def real_gains(given: Given) -> pd.DataFrame:
+def gains_without_controls(tables: SweepTables) -> pd.DataFrame:
     """The columns GAIN_COLUMNS of settings that are no controls."""
-    settings = given.ask(real_at_points)
+    settings = tables.compute_once(settings_without_controls)
     return settings.assign(gain=settings["fixed_gain"])[GAIN_COLUMNS]
 
 
@@ -171,27 +173,27 @@ def summaries(gains: pd.DataFrame, *by: str, seed: int) -> pd.DataFrame:
     return pd.DataFrame(list(rows.values()), index, columns=list(summarise(gains.iloc[:0])))
 
 
-def gains_by_explainer(given: Given) -> pd.DataFrame:
+def gains_by_explainer(tables: SweepTables) -> pd.DataFrame:
     """The point of each explainer (`chosen_points`), and a summary of its settings at this point."""
-    rows = summaries(given.ask(real_gains), "explainer", seed=given.seed)
-    return given.ask(chosen_points).join(rows, how="right")
+    rows = summaries(tables.compute_once(gains_without_controls), "explainer", seed=tables.seed)
+    return tables.compute_once(chosen_points).join(rows, how="right")
 
 
-def overview(given: Given) -> pd.DataFrame:
+def overview(tables: SweepTables) -> pd.DataFrame:
     """The same, and the summary of all settings; empty without settings."""
     import pandas as pd
 
-    rows = given.ask(gains_by_explainer)
-    settings = given.ask(real_gains)
+    rows = tables.compute_once(gains_by_explainer)
+    settings = tables.compute_once(gains_without_controls)
     if settings.empty:
         return rows
     # Explainers have different points: all settings together have none.
     nowhere: dict[str, Any] = dict.fromkeys(("w", "p", "used_w", "used_p"), math.nan)
-    of_all = {**nowhere, "origin": None, **summarise(settings, given.seed)}
+    of_all = {**nowhere, "origin": None, **summarise(settings, tables.seed)}
     return pd.concat([rows, pd.DataFrame([of_all], index=[ALL])])
 
 
-def compute(given: Given) -> dict[str, Any]:
+def compute(tables: SweepTables) -> dict[str, Any]:
     """The gains of settings at the point of each explainer, by explainer, factor and name; and those of controls.
 
     fixed: by explainer its point and a summary; fixed_by: by factor, explainer and name.
@@ -202,24 +204,24 @@ def compute(given: Given) -> dict[str, Any]:
     which is mostly w = 1, the random explainer would gain nothing by construction. Best of the grid: of the gains at
     the best point of each setting of a metric that is no control. judged: whether boosts have verdicts.
     """
-    settings = given.ask(real_gains)
+    settings = tables.compute_once(gains_without_controls)
     fixed_by = {}
     for factor in FACTORS[:3]:
-        fixed_by[factor] = summaries(settings, "explainer", factor, seed=given.seed).rename_axis(["explainer", "name"])
+        fixed_by[factor] = summaries(settings, "explainer", factor, seed=tables.seed).rename_axis(["explainer", "name"])
     groups = {**dict(each_group(settings, "explainer", sort=True)), ALL: settings}
     return {
-        "fixed": given.ask(gains_by_explainer),
-        "fixed_by": stacked(fixed_by, "factor"),
-        "gain_baseline_pearson": {name: _of_baseline(rows, 0.0) for name, rows in groups.items()},
-        "gain_baseline_oldham": {name: _of_baseline(rows, 0.5) for name, rows in groups.items()},
-        "controls": stacked(_controls(given), "control"),
-        "judged": given.judged,
-        "points": points_in_words(given.ask(chosen_points)),
-        "evaluated_at": evaluated_at(given),
+        "fixed": tables.compute_once(gains_by_explainer),
+        "fixed_by": stack_frames(fixed_by, "factor"),
+        "gain_baseline_pearson": {name: _correlation_with_baseline(rows, 0.0) for name, rows in groups.items()},
+        "gain_baseline_oldham": {name: _correlation_with_baseline(rows, 0.5) for name, rows in groups.items()},
+        "controls": stack_frames(_controls(tables), "control"),
+        "judged": tables.has_verdicts,
+        "points": points_in_words(tables.compute_once(chosen_points)),
+        "evaluated_at": evaluation_point_name(tables),
     }
 
 
-def stacked(frames: Mapping[str, pd.DataFrame], name: str) -> pd.DataFrame:
+def stack_frames(frames: Mapping[str, pd.DataFrame], name: str) -> pd.DataFrame:
     """Frames that are not empty below each other, by a further name of the index; without any a frame without rows."""
     import pandas as pd
 
@@ -229,32 +231,32 @@ def stacked(frames: Mapping[str, pd.DataFrame], name: str) -> pd.DataFrame:
     return pd.concat(known, names=[name])
 
 
-def _of_baseline(settings: pd.DataFrame, part: float) -> float:
+def _correlation_with_baseline(settings: pd.DataFrame, part: float) -> float:
     """Pearson's r of the gain with the baseline plus this part of the gain."""
     return correlate("pearson", settings["gain"], settings["baseline"] + part * settings["gain"])
 
 
-def _controls(given: Given) -> dict[str, pd.DataFrame]:
+def _controls(tables: SweepTables) -> dict[str, pd.DataFrame]:
     import pandas as pd
 
-    points = given.ask(chosen_points)
-    seed = given.seed
-    names = given.table.names
+    points = tables.compute_once(chosen_points)
+    seed = tables.seed
+    names = tables.table.names
     # If both are random, neither can be the control of a real part.
     is_random_explainer = (names["explainer"] == CONTROL) & (names["metric"] != CONTROL)
     is_random_metric = (names["metric"] == CONTROL) & (names["explainer"] != CONTROL)
     controls = {}
     if is_random_explainer.any():
-        random_explainer = given.table.take(is_random_explainer.to_numpy())
+        random_explainer = tables.table.take(is_random_explainer.to_numpy())
         rows = {}
         for name in points.index:
             gains = gains_of(random_explainer, points.loc[[name]].set_axis([CONTROL]))
             rows[name] = summarise(gains, seed)
         controls["random explainer"] = pd.DataFrame.from_dict(rows, orient="index").rename_axis("explainer")
-        best = given.ask(best_of_all)
+        best = tables.compute_once(best_of_all)
         controls["best of the grid"] = summaries(best[best["metric"] != CONTROL], "explainer", seed=seed)
     if is_random_metric.any():
-        gains = gains_of(given.table.take(is_random_metric.to_numpy()), points)
+        gains = gains_of(tables.table.take(is_random_metric.to_numpy()), points)
         controls["random metric"] = summaries(gains, "explainer", seed=seed)
     return controls
 
@@ -267,7 +269,7 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
     if len(by_factor) and not result["judged"]:
         columns = ("factor", "name", "explainer", *SUMMARY_COLUMNS, Column("mean_baseline", "mean baseline", ".4f"))
         title = f"Gains at the {result['evaluated_at']} by data set, language pair and metric"
-        yield Table.of("gains_by_factor", title, by_factor, columns, notes, by=["factor"], names=3)
+        yield Table.from_rows("gains_by_factor", title, by_factor, columns, notes, by=["factor"], names=3)
     if len(controls):
         note = (
             "Random explainer: attributions drawn at random for real metrics, at the points of the real explainers. "
@@ -278,4 +280,4 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
         of_controls = ("control", "explainer", *SUMMARY_COLUMNS)
         title = "Control settings"
         notes = (note, *notes[:2])
-        yield Table.of("controls", title, controls, of_controls, notes, by=["control"], names=2)
+        yield Table.from_rows("controls", title, controls, of_controls, notes, by=["control"], names=2)

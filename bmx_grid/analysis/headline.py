@@ -9,18 +9,33 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bmx_grid.analysis import answers, marked_words, metrics_and_people
-from bmx_grid.analysis.base import FACTORS, Column, Given, Table, each_row
+from bmx_grid.analysis.base import FACTORS, Column, SweepTables, Table, each_row
 from bmx_grid.analysis.gains import (
     CLUSTERED,
     COUNTED,
     SIGN_TEST,
     SUMMARY_COLUMNS,
-    at_points,
     overview,
-    real_at_points,
+    settings_at_points,
+    settings_without_controls,
 )
-from bmx_grid.analysis.points import MARKED, chosen_points, declared, evaluated_at, in_sample_in_words, points_in_words
-from bmx_grid.core.wording import P_VALUE, counted, named, p_in_words, setting_label, with_interval, written
+from bmx_grid.analysis.points import (
+    MARKED,
+    chosen_points,
+    describe_in_sample_gains,
+    evaluation_point_name,
+    gains_at_declared_points,
+    points_in_words,
+)
+from bmx_grid.core.wording import (
+    P_VALUE,
+    display_name,
+    format_interval,
+    join_names,
+    p_in_words,
+    pluralize,
+    setting_label,
+)
 from bmx_grid.evaluations.boost_evidence import ALL
 from bmx_grid.evaluations.verdicts import Verdict
 from bmx_grid.measures.correlation import FEWEST
@@ -38,7 +53,7 @@ OF_SETTINGS = (
 OF_SEEDS = ("Lowest, highest: the gain with other seeds of the explainer, which the interval does not contain.",)
 
 
-def compute(given: Given) -> dict[str, Any]:
+def compute(tables: SweepTables) -> dict[str, Any]:
     """The contents and gains of a sweep: the answer in numbers, and every setting by its label, controls included.
 
     headline: sentences on the gains at one (w, p) per explainer, none if boosts have verdicts. overview: by explainer,
@@ -47,60 +62,62 @@ def compute(given: Given) -> dict[str, Any]:
     tested_gains: these, with their spread over other draws of the explainer if there are several. in_sample: the points
     chosen in-sample, in a sentence.
     """
-    table = given.table
-    tested = given.ask(declared)
+    table = tables.table
+    tested = tables.compute_once(gains_at_declared_points)
     labels = [setting.label for setting in table.settings]
-    boosted = table.correlation[:, :, table.boosted]
+    boosted = table.correlation[:, :, table.is_boosted]
     return {
-        "headline": [] if given.judged or not len(table) else _sentences(given),
-        "overview": given.ask(overview),
-        "points": points_in_words(given.ask(chosen_points)),
-        "evaluated_at": evaluated_at(given),
+        "headline": [] if tables.has_verdicts or not len(table) else _sentences(tables),
+        "overview": tables.compute_once(overview),
+        "points": points_in_words(tables.compute_once(chosen_points)),
+        "evaluated_at": evaluation_point_name(tables),
         "n_settings": len(table),
         "n_correlations": table.n_boosted,
-        "n_settings_without_controls": len(given.real),
+        "n_settings_without_controls": len(tables.non_controls),
         "n_undefined": int(np.isnan(boosted).sum()),
         "left_out": table.left_out,
         "grid": {"p": table.p, "w": table.w, "side": table.side},
         "single_gains": {"tested": int(tested["p_holm"].notna().sum()), "survive": int(tested["survives"].sum())},
-        "tested_gains": _with_seeds(tested[tested["gain"].notna()], given.frame("seeds", SeedRow)),
-        "in_sample": given.ask(in_sample_in_words),
-        "settings": given.ask(at_points).drop(columns="cluster").set_axis(np.array(labels, dtype=object)),
+        "tested_gains": _add_seed_spread(tested[tested["gain"].notna()], tables.frame("seeds", SeedRow)),
+        "in_sample": tables.compute_once(describe_in_sample_gains),
+        "settings": tables.compute_once(settings_at_points)
+        .drop(columns="cluster")
+        .set_axis(np.array(labels, dtype=object)),
     }
 
 
-def answer(given: Given) -> list[str]:
+def summary_lines(tables: SweepTables) -> list[str]:
     """The sentences of a sweep in the terminal, on the page and in Python.
 
     The conclusion, or without verdicts the mean gains; boosts that could not be judged, the legend, the next steps,
     words, and whether it is evidence at all.
     """
     # The terminal, the page and answers of the package share these sentences, so only this module makes them.
-    of_boosts = given.ask(answers.compute)
-    of_words = given.ask(marked_words.compute)
+    of_boosts = tables.compute_once(answers.compute)
+    of_words = tables.compute_once(marked_words.compute)
     lines = [*filter(None, [of_boosts["conclusion"]]), *of_boosts["answers"], *of_boosts["not_judged"]]
-    lines += without_correlation(given)
-    lines += given.ask(metrics_and_people.unbeaten)
+    lines += describe_undefined_correlations(tables)
+    lines += tables.compute_once(metrics_and_people.describe_unbeaten_placebos)
     lines += of_boosts["legend"]
     lines += filter(None, [of_boosts["families"], of_boosts["unnamed"], of_boosts["next_steps"]])
-    return [*lines, *of_words["words_in_words"], *of_words["plausibility_in_words"], *not_evidence(given)]
+    return [*lines, *of_words["words_in_words"], *of_words["plausibility_in_words"], *describe_constructed_data(tables)]
 
 
-def without_correlation(given: Given) -> list[str]:
+def describe_undefined_correlations(tables: SweepTables) -> list[str]:
     """A sentence on the metrics whose correlation with the human scores is undefined, per data and reason."""
-    with_verdict = {(row.metric, row.explainer) for row in each_row(given.frame("verdicts", Verdict))}
+    with_verdict = {(row.metric, row.explainer) for row in each_row(tables.frame("verdicts", Verdict))}
     metrics: dict[tuple[str, str], dict[str, None]] = {}
     # A sweep without the evaluation of grids computes no baseline at all.
-    has_baselines = len(given.table) > 0 or bool(given.settings["baseline"].notna().any())
-    for row in each_row(given.settings):
+    has_baselines = len(tables.table) > 0 or bool(tables.settings["baseline"].notna().any())
+    for row in each_row(tables.settings):
         # without the grid a setting has no baseline: then a metric without any verdict is meant
         has_grid = has_baselines and row.correlation != ""
-        is_missing = given.judged and (row.metric, row.explainer) not in with_verdict
+        is_missing = tables.has_verdicts and (row.metric, row.explainer) not in with_verdict
         if not math.isnan(row.baseline) or not (has_grid or is_missing):
             continue
         reason = "all scores of the metric are equal, or all human scores"
         if has_grid and row.n_used < FEWEST:
-            reason = f"{counted(row.n_used, 'segment')} with both scores, and a correlation needs {FEWEST}"
+            reason = f"{pluralize(row.n_used, 'segment')} with both scores, and a correlation needs {FEWEST}"
         place = f"{row.dataset} {row.language_pair}"
         # a metric is named once, however many explainers it has
         metrics.setdefault((place, reason), {})[row.metric] = None
@@ -110,12 +127,12 @@ def without_correlation(given: Given) -> list[str]:
     return sentences
 
 
-def not_evidence(given: Given) -> list[str]:
+def describe_constructed_data(tables: SweepTables) -> list[str]:
     """A sentence where segments of the sweep were made up."""
-    if not given.constructed:
+    if not tables.constructed_datasets:
         return []
-    datasets = [written(name) for name in given.constructed]
-    return [f"constructed sample: not evidence ({named(datasets)})."]
+    datasets = [display_name(name) for name in tables.constructed_datasets]
+    return [f"constructed sample: not evidence ({join_names(datasets)})."]
 
 
 def tables(result: Mapping[str, Any]) -> Iterator[Table]:
@@ -127,7 +144,7 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
         rows["total"] = rows["explainer"] == ALL
         title = "Gains at one (w, p) per explainer"
         columns: tuple[Any, ...] = ("explainer", *point, *SUMMARY_COLUMNS)
-        yield Table.of("overview", title, rows, columns, notes, by=["total"], brief=True)
+        yield Table.from_rows("overview", title, rows, columns, notes, by=["total"], brief=True)
     point = result["evaluated_at"]
     columns = (
         *FACTORS,
@@ -146,11 +163,11 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
     shown = settings.assign(best_p=settings["best_p"].where(settings["best_w"] < 1))
     left_out = [f"Left out: {part}." for part in result["left_out"]]
     notes = [OF_SETTINGS.format(point=point), MARKED, *left_out, result["points"]]
-    yield Table.of("settings", "Every setting", shown, columns, notes, names=4)
+    yield Table.from_rows("settings", "Every setting", shown, columns, notes, names=4)
     yield from _table_of_tests(result["tested_gains"], result["in_sample"])
 
 
-def _with_seeds(tested: pd.DataFrame, seeds: pd.DataFrame) -> pd.DataFrame:
+def _add_seed_spread(tested: pd.DataFrame, seeds: pd.DataFrame) -> pd.DataFrame:
     """The tested gains with their spread over other seeds of the explainer; as they are without any seed.
 
     seeds: the gain with each seed, of all settings and points.
@@ -190,34 +207,34 @@ def _table_of_tests(tested: pd.DataFrame, in_sample: str) -> Iterator[Table]:
         *OF_SEEDS[: len(spread)],
     )
     title = "Gains at single points, with intervals and tests"
-    yield Table.of("tested_gains", title, tested, columns, notes, names=5)
+    yield Table.from_rows("tested_gains", title, tested, columns, notes, names=5)
 
 
-def _sentences(given: Given) -> list[str]:
-    real = given.ask(real_at_points)
+def _sentences(tables: SweepTables) -> list[str]:
+    real = tables.compute_once(settings_without_controls)
     if real.empty:
         return ["The table holds control settings only (random metric or explainer): no conclusion is possible."]
-    of_all: Any = given.ask(overview).loc[ALL]
-    origins = "; ".join(sorted(set(given.ask(chosen_points)["origin"])))
+    of_all: Any = tables.compute_once(overview).loc[ALL]
+    origins = "; ".join(sorted(set(tables.compute_once(chosen_points)["origin"])))
     between = f", {of_all.unchanged} gain no more than 0.00001" if of_all.unchanged else ""
     without = ", without an interval: it needs 3 language pairs"
-    mean = with_interval(of_all.mean_gain, of_all.mean_low, of_all.mean_high, "+.5f", without=without)
+    mean = format_interval(of_all.mean_gain, of_all.mean_low, of_all.mean_high, "+.5f", without=without)
     sentences = [
-        f"At one (w, p) per explainer, {origins}: {of_all.better} of {counted(of_all.n, 'setting')} are better, "
+        f"At one (w, p) per explainer, {origins}: {of_all.better} of {pluralize(of_all.n, 'setting')} are better, "
         f"{of_all.worse} equal or worse{between}. Their mean gain in correlation is {mean}. Settings of one "
         f"language pair share its segments: {of_all.clusters_better} of "
-        f"{counted(of_all.clusters, 'language pair')} have a mean gain above 0 (one-sided sign test "
+        f"{pluralize(of_all.clusters, 'language pair')} have a mean gain above 0 (one-sided sign test "
         f"{p_in_words(of_all.sign_p)})."
     ]
     undefined = real[real["fixed_gain"].isna()]
     if len(undefined):
         labels = [setting_label(*names) for names in undefined[[*FACTORS]].to_numpy()]
-        settings = counted(len(labels), "further setting")
-        sentences.append(f"The gain of {settings} is undefined there: {named(labels)}.")
+        settings = pluralize(len(labels), "further setting")
+        sentences.append(f"The gain of {settings} is undefined there: {join_names(labels)}.")
     # An undefined baseline is neither tied nor beaten.
     known = real[np.isfinite(real["baseline"])]
     sentences.append(
-        f"For {known['ties_baseline'].sum()} of {counted(len(known), 'setting')} the best is the baseline: "
+        f"For {known['ties_baseline'].sum()} of {pluralize(len(known), 'setting')} the best is the baseline: "
         "no (w, p) with w other than 1 improves them."
     )
     return sentences

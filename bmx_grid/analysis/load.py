@@ -14,13 +14,13 @@ from bmx_grid.analysis.base import FACTORS, GridTable, SettingKey
 from bmx_grid.core.errors import DataError, DataMissingError, unknown
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.storage import check_name, is_file, is_folder
-from bmx_grid.core.wording import counted, factor_in_words, first_line, named, visible
+from bmx_grid.core.wording import escape_unprintable, factor_in_words, first_line, join_names, pluralize
 from bmx_grid.evaluations.base import columns_of
 from bmx_grid.evaluations.stored_tables import Tables
 from bmx_grid.measures.grid import UsedWords
 from bmx_grid.sweep.folder import table_files, table_path
 from bmx_grid.sweep.judge import SettingResult
-from bmx_grid.sweep.tables import SettingsRow, in_order, version_of
+from bmx_grid.sweep.tables import SettingsRow, sort_results, version_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +35,7 @@ DECIMALS = 10  # p and w that agree to this many decimals are equal: published g
 NOT_CONSTANT = 1e-6  # rows with w = 1 may differ by rounding only
 
 
-def tables_beside(table: GridTable) -> Tables:
+def sibling_tables(table: GridTable) -> Tables:
     """The tables of the sweep in the folder of its results table; none if they are of another table.
 
     Warns of tables of another version, which are not read. Raises DataError if the table of settings is damaged.
@@ -65,7 +65,7 @@ def tables_beside(table: GridTable) -> Tables:
 
 def _is_of(table: GridTable, tables: Tables) -> bool:
     """Whether the tables of a sweep know every setting of the table, with the same correlation of the baseline."""
-    settings = tables.checked("settings", SettingsRow)[[*FACTORS, "baseline"]]
+    settings = tables.checked_table("settings", SettingsRow)[[*FACTORS, "baseline"]]
     beside = table.names.merge(settings, on=list(FACTORS), how="left")["baseline"].to_numpy()
     # A comparison with NaN is false: a setting that the tables lack makes them those of another table.
     equal = np.abs(table.baseline - beside) <= EQUAL
@@ -89,7 +89,7 @@ def load_table(path: Path) -> GridTable:
             if (path / "log.txt").is_file() and not tables and not any((path / "tables").glob("*")):
                 log = path / "log.txt"
                 raise DataMissingError(f"{path} holds no results: no setting of its sweep has ended. Read why: {log}")
-        there = f" (that folder holds {named(tables)})" if tables else ""
+        there = f" (that folder holds {join_names(tables)})" if tables else ""
         raise DataMissingError(
             f"results table not found: {file}{there}; give a Parquet or CSV file, or the output folder of a sweep."
         )
@@ -109,26 +109,26 @@ def load_table(path: Path) -> GridTable:
     return from_arrow(table, str(path))
 
 
-def of_results(results: Iterable[SettingResult], origin: str) -> GridTable:
+def grids_of_results(results: Iterable[SettingResult], origin: str) -> GridTable:
     """The grids of finished settings of one sweep, as they were computed: arrays, that need not be made of rows.
 
     Raises DataError if none can be analysed.
     """
-    finished = in_order(results)
+    finished = sort_results(results)
     spec = finished[0].spec
     assert spec is not None
     # As they are read from a file.
-    p = _rounded(np.asarray(spec.p))
-    w = _rounded(np.asarray(spec.w))
-    origin = visible(origin)
+    p = _round_values(np.asarray(spec.p))
+    w = _round_values(np.asarray(spec.w))
+    origin = escape_unprintable(origin)
     _check_alone(w, origin)
     settings = tuple(SettingKey(*result.names) for result in finished)
     correlation = np.stack([result.grid.correlation for result in finished])
     table = GridTable(settings, p, w, correlation, spec.side, origin=origin)
-    return _checked(table)
+    return _drop_undefined_baselines(table)
 
 
-def _rounded(values: Floats) -> Floats:
+def _round_values(values: Floats) -> Floats:
     """Numbers in the decimals that count; -0.0 becomes 0.0."""
     return np.round(values, DECIMALS) + 0.0
 
@@ -143,7 +143,7 @@ def from_arrow(table: pa.Table, origin: str = "the table") -> GridTable:
     """
     import pandas as pd
 
-    origin = visible(origin)
+    origin = escape_unprintable(origin)
     _check_layout(table, origin)
     columns: dict[str, Any] = {}
     for name in TEXT_COLUMNS:
@@ -165,7 +165,7 @@ def from_arrow(table: pa.Table, origin: str = "the table") -> GridTable:
     correlation = frame["correlation"].to_numpy()
     cube = correlation.reshape(len(settings), len(p), len(w))
     grids = GridTable(settings, p, w, cube, side, origin=origin)
-    return _checked(grids)
+    return _drop_undefined_baselines(grids)
 
 
 def _check_layout(table: pa.Table, origin: str) -> None:
@@ -246,7 +246,7 @@ def _numbers(table: pa.Table, column: str, origin: str) -> Floats:
     if column == "w":
         outside = (values < 0) | (values > 1)
         _refuse(outside, "has w outside [0, 1]; w is the share of the metric", origin, values)
-    return _rounded(values)
+    return _round_values(values)
 
 
 def _refuse(bad: Any, problem: str, origin: str, values: Floats | None = None) -> None:
@@ -287,7 +287,7 @@ def _check_points(frame: pd.DataFrame, p: Floats, w: Floats, origin: str) -> Non
         others = ""
         n_others = len(short) - 1
         if n_others:
-            others = f", and {counted(n_others, 'other setting')} lack points, too"
+            others = f", and {pluralize(n_others, 'other setting')} lack points, too"
         raise DataError(
             f"{origin}: no row for {setting.label} at w = {weight:g}, p = {power:g}: "
             f"{len(missing):,} of {n_points:,} points of this setting are missing{others}. "
@@ -295,9 +295,9 @@ def _check_points(frame: pd.DataFrame, p: Floats, w: Floats, origin: str) -> Non
         )
 
 
-def _checked(table: GridTable) -> GridTable:
+def _drop_undefined_baselines(table: GridTable) -> GridTable:
     """The table without settings whose baseline is undefined or not one number; undefined points are recorded."""
-    alone = table.correlation[:, :, ~table.boosted]
+    alone = table.correlation[:, :, ~table.is_boosted]
     # fmin and fmax pass over NaN: a baseline is known where any power has it.
     low = np.fmin.reduce(alone, axis=(1, 2))
     high = np.fmax.reduce(alone, axis=(1, 2))
@@ -305,7 +305,7 @@ def _checked(table: GridTable) -> GridTable:
     labels = [table.settings[row].label for row in np.flatnonzero(~constant)]
     records = []
     if labels:
-        settings = counted(len(labels), "setting")
+        settings = pluralize(len(labels), "setting")
         reason = "the correlation at w = 1, the baseline, is undefined or differs over p"
         examples = "; ".join(labels[:3])
         records.append(f"{settings}: {reason} (e.g. {examples})")
@@ -320,6 +320,6 @@ def _checked(table: GridTable) -> GridTable:
         for row in np.flatnonzero(holes)[:3]:
             labels.append(f"{table.settings[row].label}: {holes[row]:,}")
         examples = "; ".join(labels)
-        points = counted(int(holes.sum()), "point")
+        points = pluralize(int(holes.sum()), "point")
         records.append(f"{points}: undefined (NaN) correlations (e.g. {examples})")
     return replace(table, left_out=tuple(records))

@@ -20,15 +20,15 @@ from bmx_grid.analysis.base import (
     FACTORS,
     PAIR,
     Column,
-    Given,
+    SweepTables,
     Table,
     each_group,
     each_row,
-    widened,
+    pivot_estimates,
 )
-from bmx_grid.analysis.points import declared
+from bmx_grid.analysis.points import gains_at_declared_points
 from bmx_grid.core.ragged import Floats
-from bmx_grid.core.wording import counted, named, with_interval
+from bmx_grid.core.wording import format_interval, join_names, pluralize
 from bmx_grid.evaluations.boost_evidence import ALL
 from bmx_grid.evaluations.word_level import WordsRow
 from bmx_grid.measures.correlation import FEWEST, correlate
@@ -94,19 +94,19 @@ class Relation:
     clusters: int
 
 
-def compute(given: Given) -> dict[str, Any]:
+def compute(tables: SweepTables) -> dict[str, Any]:
     """What explanations find of the words that people marked.
 
     words: means over the settings of each explainer and side, the target first, the highest AUC (of labels MCC) first;
     metrics that are controls are left out. words_by_setting: of each setting. words_in_words: one sentence.
     plausibility: the relation of AUC and gain by explainer and of all. All empty without tags.
     """
-    words = given.ask(means_by_explainer)
-    plausible = given.ask(plausibility)
+    words = tables.compute_once(means_by_explainer)
+    plausible = tables.compute_once(plausibility)
     return {
         "words": words,
         # A single setting keeps its own intervals, over segments.
-        "words_by_setting": _side_by_side(_words(given), _words(given), [*FACTORS, "side"]),
+        "words_by_setting": _side_by_side(_words(tables), _words(tables), [*FACTORS, "side"]),
         "words_in_words": _sentence(words),
         "plausibility": plausible,
         "plausibility_in_words": [_relation_in_words(plausible[ALL])] if plausible else [],
@@ -123,25 +123,25 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
     columns: tuple[Any, ...] = ("explainer", "side", *map(_measure, shown), "pairs", "settings")
     title = "Do explanations blame the words people marked"
     brief = len(words) <= MOST_BRIEF_ROWS
-    yield Table.of("words", title, words, columns, OF_MEASURES, by=["side"], names=2, brief=brief)
+    yield Table.from_rows("words", title, words, columns, OF_MEASURES, by=["side"], names=2, brief=brief)
     columns = (*FACTORS, "side", *map(_measure, known))
     title = "Measures of words by setting"
     by_setting = result["words_by_setting"]
     long = len(by_setting) > MOST_SETTINGS
-    yield Table.of("words_by_setting", title, by_setting, columns, OF_MEASURES, names=5, data=long)
+    yield Table.from_rows("words_by_setting", title, by_setting, columns, OF_MEASURES, names=5, data=long)
 
 
 def _measure(name: str) -> Column:
     return Column(name, MEASURES_OF_WORDS[name], FORM, (f"{name}_low", f"{name}_high"))
 
 
-def _words(given: Given) -> pd.DataFrame:
+def _words(tables: SweepTables) -> pd.DataFrame:
     """The rows of words.parquet, without the random metric."""
-    words = given.frame("words", WordsRow)
+    words = tables.frame("words", WordsRow)
     return words[words["metric"] != CONTROL]
 
 
-def means_by_explainer(given: Given) -> pd.DataFrame:
+def means_by_explainer(tables: SweepTables) -> pd.DataFrame:
     """The means over the settings of each explainer, the random one among them, by side.
 
     explainer, side; each measure with its 95 % interval, as NAME, NAME_low and NAME_high; pairs, settings: how many
@@ -149,7 +149,7 @@ def means_by_explainer(given: Given) -> pd.DataFrame:
     """
     import pandas as pd
 
-    words = _words(given)
+    words = _words(tables)
     rows = []
     for names, group in each_group(words, "explainer", "side", "measure"):
         rows.append((*names, *_mean(group)))
@@ -167,7 +167,7 @@ def _side_by_side(means: pd.DataFrame, words: pd.DataFrame, by: list[str]) -> pd
     measures = []
     for name in sorted(set(means["measure"])):
         measures += [name, f"{name}_low", f"{name}_high"]
-    found = widened(means, by, "measure")[[*by, *measures]]
+    found = pivot_estimates(means, by, "measure")[[*by, *measures]]
     for name, factors in (("pairs", PAIR), ("settings", FACTORS)):
         counts = words.drop_duplicates([*by, *factors]).groupby(by).size()
         found = found.join(counts.rename(name), on=by)
@@ -209,31 +209,33 @@ def _sentence(words: pd.DataFrame) -> list[str]:
             kind = better
         elif high < chance:
             kind = worse
-        by_kind.setdefault(kind, []).append(f"{explainer} {with_interval(value, low, high, FORM)}")
+        by_kind.setdefault(kind, []).append(f"{explainer} {format_interval(value, low, high, FORM)}")
     parts = []
     for kind in KINDS_OF_EXPLAINERS:
         if kind in by_kind:
-            parts.append(f"{kind}: {named(by_kind[kind])}")
-    over = counted(ranked["pairs"].max(), "language pair")
+            parts.append(f"{kind}: {join_names(by_kind[kind])}")
+    over = pluralize(ranked["pairs"].max(), "language pair")
     lead = f"Do explanations find the words people marked? {MEASURES_OF_WORDS[measure]} on the {side} of {over}"
     return [f"{lead} (chance {chance:g}), {'; '.join(parts)}."]
 
 
-def plausibility(given: Given) -> dict[str, Relation]:
+def plausibility(tables: SweepTables) -> dict[str, Relation]:
     """The relation of the AUC on the target and of the gain at one point, by explainer and of all settings.
 
     Empty without an AUC.
     """
-    words = _words(given)
+    words = _words(tables)
     auc = words[(words["measure"] == "auc") & (words["side"] == TARGET)].drop_duplicates([*FACTORS])
-    settings = given.real.names.merge(auc[[*FACTORS, "value"]], on=[*FACTORS])
+    settings = tables.non_controls.names.merge(auc[[*FACTORS, "value"]], on=[*FACTORS])
     if settings["value"].isna().all():
         return {}
-    settings = settings.merge(given.ask(declared)[[*FACTORS, "gain"]], on=[*FACTORS], how="left")
+    settings = settings.merge(
+        tables.compute_once(gains_at_declared_points)[[*FACTORS, "gain"]], on=[*FACTORS], how="left"
+    )
     relations = {}
     for name, rows in {**dict(each_group(settings, "explainer", sort=True)), ALL: settings}.items():
         aucs = rows["value"].to_numpy()
-        relations[name] = relation(aucs, rows["gain"].to_numpy(), rows["cluster"].to_numpy(), given.seed)
+        relations[name] = relation(aucs, rows["gain"].to_numpy(), rows["cluster"].to_numpy(), tables.seed)
     return relations
 
 
@@ -258,7 +260,7 @@ def relation(auc: Floats, gain: Floats, clusters: NDArray[Any], seed: int) -> Re
 
 def _relation_in_words(of_all: Relation) -> str:
     """Whether a better explanation boosts more, in a sentence."""
-    over = f"over {counted(of_all.n, 'setting')} in {counted(of_all.clusters, 'language pair')}"
+    over = f"over {pluralize(of_all.n, 'setting')} in {pluralize(of_all.clusters, 'language pair')}"
     if not math.isfinite(of_all.rho):
         undefined = "no correlation of AUC and gain at one point per explainer is defined"
         return f"Whether a better explanation boosts more is open: {over} {undefined}."
@@ -268,5 +270,5 @@ def _relation_in_words(of_all: Relation) -> str:
         lead = f"{finders} more"
     elif of_all.high < 0:
         lead = f"{finders} less"
-    rho = with_interval(of_all.rho, of_all.low, of_all.high, FORM_OF_RHO, without="(too few for an interval)")
+    rho = format_interval(of_all.rho, of_all.low, of_all.high, FORM_OF_RHO, without="(too few for an interval)")
     return f"{lead}: Spearman's rho of AUC and gain at one point per explainer {over} is {rho}."

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bmx_grid.analysis.base import PAIR, Column, Given, Table, each_group, each_row, widened
+from bmx_grid.analysis.base import PAIR, Column, SweepTables, Table, each_group, each_row, pivot_estimates
 from bmx_grid.analysis.points import ALPHA, PREFERRED
-from bmx_grid.core.wording import P_VALUE, UNDEFINED, file_stem, named, written
+from bmx_grid.core.wording import P_VALUE, UNDEFINED, display_name, file_stem, join_names
 from bmx_grid.evaluations.base import BASE, OF_METRIC
 from bmx_grid.evaluations.level_rows import CorrelationRow, SystemRow, ThresholdRow
 from bmx_grid.evaluations.significance import Rank, TestRow
@@ -75,7 +75,7 @@ OF_THRESHOLDS = (
 )
 
 
-def compute(given: Given) -> dict[str, Any]:
+def compute(tables: SweepTables) -> dict[str, Any]:
     """The agreement of metrics with human scores.
 
     correlations: of each unboosted metric with the primary human score, a row per data set, language pair and metric.
@@ -84,14 +84,14 @@ def compute(given: Given) -> dict[str, Any]:
     correction. unbeaten: a sentence on those that beat none or not all. thresholds: of the metrics without an
     explainer. None if a sweep has no such table.
     """
-    frames = given.frames
+    frames = tables.frames
     return {
-        "correlations": _correlations(given) if "correlations" in frames else None,
-        "systems": _systems(given.frame("systems", SystemRow)) if "systems" in frames else None,
-        "ceilings": given.frame("ceilings", CeilingRow) if "ceilings" in frames else None,
-        "placebos": given.ask(placebos) if "tests" in frames else None,
-        "unbeaten": given.ask(unbeaten),
-        "thresholds": _thresholds(given.frame("thresholds", ThresholdRow)) if "thresholds" in frames else None,
+        "correlations": _correlations(tables) if "correlations" in frames else None,
+        "systems": _systems(tables.frame("systems", SystemRow)) if "systems" in frames else None,
+        "ceilings": tables.frame("ceilings", CeilingRow) if "ceilings" in frames else None,
+        "placebos": tables.compute_once(placebos) if "tests" in frames else None,
+        "unbeaten": tables.compute_once(describe_unbeaten_placebos),
+        "thresholds": _thresholds(tables.frame("thresholds", ThresholdRow)) if "thresholds" in frames else None,
     }
 
 
@@ -108,7 +108,7 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
     if ceilings is not None and len(ceilings):
         numbers = [Column(name, form=".3g") for name in ("raters", "reliability", "ceiling")]
         columns = (*PAIR, Column("human", "human score"), *numbers)
-        yield Table.of("ceilings", "What any metric can reach", ceilings, columns, [OF_CEILINGS], names=3)
+        yield Table.from_rows("ceilings", "What any metric can reach", ceilings, columns, [OF_CEILINGS], names=3)
     if result["systems"] is not None:
         for pair, systems in each_group(result["systems"], *PAIR):
             if systems["system"].nunique() > 1:
@@ -127,18 +127,18 @@ def _primary(rows: pd.DataFrame, human: str, *level: str) -> pd.DataFrame:
     return alone[alone[human] == primary]
 
 
-def _correlations(given: Given) -> pd.DataFrame:
+def _correlations(tables: SweepTables) -> pd.DataFrame:
     """The correlations of all metrics, the best of a language pair first: by its rank, or its first correlation.
 
     OF_METRIC, then by the names of COLUMN_OF_STATISTIC all values, then the ends of their intervals; ranks by level.
     """
-    rows = _primary(given.frame("correlations", CorrelationRow), "human", "level")
+    rows = _primary(tables.frame("correlations", CorrelationRow), "human", "level")
     statistics = rows[["level", "grouping", "statistic"]].itertuples(index=False, name=None)
     rows = rows.assign(column=[COLUMN_OF_STATISTIC.get(names, "") for names in statistics])
     # A metric without an explainer is the same with every explainer: its first row counts.
-    metrics = widened(rows[rows["column"] != ""], [*OF_METRIC], "column")
+    metrics = pivot_estimates(rows[rows["column"] != ""], [*OF_METRIC], "column")
     # Rank 0 represents none.
-    ranking = given.frame("ranking", Rank)
+    ranking = tables.frame("ranking", Rank)
     ranking = ranking[ranking["rank"] > 0].drop_duplicates([*OF_METRIC, "level"])
     for name, level in RANKS.items():
         ranks_of_level = ranking[ranking["level"] == level].set_index([*OF_METRIC])["rank"].astype(float)
@@ -168,7 +168,7 @@ def _table(stem: str, title: str, rows: pd.DataFrame, *, brief: bool) -> Table:
     # In brief, the columns of the second note are missing.
     notes = (OF_CORRELATIONS[0], *OF_CORRELATIONS[2:]) if brief else OF_CORRELATIONS
     columns = [*names, *numbers]
-    return Table.of(stem, title, rows, columns, notes, by=PAIR, names=len(names), brief=brief)
+    return Table.from_rows(stem, title, rows, columns, notes, by=PAIR, names=len(names), brief=brief)
 
 
 def _systems(systems: pd.DataFrame) -> pd.DataFrame:
@@ -193,7 +193,7 @@ def _table_of_systems(pair: tuple[str, ...], systems: pd.DataFrame) -> Table:
         notes.remove(OF_RANKS[0])
     title = f"{' '.join(pair)}: ranks of the systems by people and by metrics"
     stem = file_stem(f"systems_{'_'.join(pair)}")
-    return Table.of(stem, title, rows, columns, notes, by=["cluster"])
+    return Table.from_rows(stem, title, rows, columns, notes, by=["cluster"])
 
 
 def _ranges(systems: pd.DataFrame, rank: str) -> list[str]:
@@ -206,9 +206,9 @@ def _ranges(systems: pd.DataFrame, rank: str) -> list[str]:
     return ranges
 
 
-def placebos(given: Given) -> pd.DataFrame:
+def placebos(tables: SweepTables) -> pd.DataFrame:
     """The rows of tests.parquet against placebos, of one test of segment scores; beaten: as in `compute`."""
-    tests = given.frame("tests", TestRow)
+    tests = tables.frame("tests", TestRow)
     rows = tests[tests["family"].str.contains(OF_PLACEBO, regex=False) & (tests["level"] == "segment")]
     known = set(rows["test"])
     test = next((name for name in PREFERRED if name in known), "")
@@ -218,33 +218,33 @@ def placebos(given: Given) -> pd.DataFrame:
     return rows.assign(beaten=beaten).reset_index(drop=True)
 
 
-def unbeaten(given: Given) -> list[str]:
+def describe_unbeaten_placebos(tables: SweepTables) -> list[str]:
     """A sentence that names what does not beat every placebo; none where everything does, or nothing was tested."""
-    tests = given.ask(placebos)
+    tests = tables.compute_once(placebos)
     tests = tests[~tests["beaten"] & np.isfinite(tests["p_holm"])]
     if tests.empty:
         return []
     names = []
-    boosted_names = [_boosted(row.compared, row.explainer) for row in each_row(tests)]
+    boosted_names = [_compared_name(row.compared, row.explainer) for row in each_row(tests)]
     for boosted, rows in each_group(tests.assign(boosted=boosted_names), "boosted"):
-        against = rows["against"].map(written).unique()  # without duplicates: language pairs share placebos
-        names.append(f"{boosted} ({named(against.tolist())})")
-    return [f"Not shown to beat a placebo: {named(names)}."]
+        against = rows["against"].map(display_name).unique()  # without duplicates: language pairs share placebos
+        names.append(f"{boosted} ({join_names(against.tolist())})")
+    return [f"Not shown to beat a placebo: {join_names(names)}."]
 
 
-def _boosted(compared: str, explainer: str) -> str:
+def _compared_name(compared: str, explainer: str) -> str:
     """A metric, or the explainer whose boost of it is meant, with the point."""
     metric, _, point = compared.partition(" at ")
     if not point:
-        return written(metric)
-    return f"{written(explainer)} on {written(metric)} at the point {point}"
+        return display_name(metric)
+    return f"{display_name(explainer)} on {display_name(metric)} at the point {point}"
 
 
 def _table_of_placebos(tests: pd.DataFrame, sentences: Sequence[str]) -> Table:
     gap = Column("difference", "", "+.3f", ("low", "high"), "beaten")
     columns = (*PAIR, "compared", "against", "statistic", gap, Column("p_holm", "p (Holm)", P_VALUE))
     title = "Metrics and boosts against placebos"
-    return Table.of("placebos", title, tests, columns, [*sentences, OF_PLACEBOS], by=PAIR, names=5)
+    return Table.from_rows("placebos", title, tests, columns, [*sentences, OF_PLACEBOS], by=PAIR, names=5)
 
 
 def _thresholds(thresholds: pd.DataFrame) -> pd.DataFrame:
@@ -265,4 +265,4 @@ def _table_of_thresholds(thresholds: pd.DataFrame) -> Table:
         Column("n_pairs", "of pairs"),
     )
     by = [*PAIR, "metric"]
-    return Table.of("thresholds", "How much is much", shown, columns, [OF_THRESHOLDS], by=by, names=3)
+    return Table.from_rows("thresholds", "How much is much", shown, columns, [OF_THRESHOLDS], by=by, names=3)

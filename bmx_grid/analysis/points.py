@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bmx_grid.analysis.base import FACTORS, Column, Given, GridTable, SettingKey, Table, each_row
+from bmx_grid.analysis.base import FACTORS, Column, GridTable, SettingKey, SweepTables, Table, each_row
 from bmx_grid.core.configure import load_option
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.ragged import Floats
-from bmx_grid.core.wording import counted, named, point_in_words, written
+from bmx_grid.core.wording import display_name, join_names, pluralize, point_in_words
 from bmx_grid.evaluations.boost_evidence import ELSEWHERE, PUBLISHED
 from bmx_grid.evaluations.grid_surface import PointRow
 from bmx_grid.evaluations.significance import TestRow
@@ -72,9 +72,9 @@ def best_points(table: GridTable) -> pd.DataFrame:
     )
 
 
-def best_of_all(given: Given) -> pd.DataFrame:
+def best_of_all(tables: SweepTables) -> pd.DataFrame:
     """The best points of all settings, controls among them."""
-    return best_points(given.table)
+    return best_points(tables.table)
 
 
 def medians(best: pd.DataFrame, *, strict: bool = False) -> pd.DataFrame:
@@ -87,18 +87,18 @@ def medians(best: pd.DataFrame, *, strict: bool = False) -> pd.DataFrame:
     if strict:
         known = known[known["gain"] > TIE]
     groups = known.groupby("explainer")
-    found: pd.DataFrame = groups[["best_w", "best_p"]].median().map(_rounded)
+    found: pd.DataFrame = groups[["best_w", "best_p"]].median().map(_round_median)
     found = found.set_axis(["w", "p"], axis=1).assign(n=groups.size())
     # An explainer without a known point is not boosted.
     found = found.reindex(sorted(set(real["explainer"])))
     return found.fillna({"w": NO_BOOST.w, "n": 0}).astype({"n": np.int64})
 
 
-def _rounded(median: float) -> float:
+def _round_median(median: float) -> float:
     return float(f"{median:.{DIGITS_OF_MEDIANS}g}")
 
 
-def chosen_points(given: Given) -> pd.DataFrame:
+def chosen_points(tables: SweepTables) -> pd.DataFrame:
     """The point of each explainer's settings: of the options, else the medians of the selected table.
 
     w, p: requested, NaN without a point; used_w, used_p: the grid point (`measures.grid.nearest_point`), p NaN for the
@@ -107,23 +107,23 @@ def chosen_points(given: Given) -> pd.DataFrame:
     """
     import pandas as pd
 
-    real = given.real
-    other = given.select_from
+    real = tables.non_controls
+    other = tables.select_from
     datasets = real.factor_levels("dataset")
     # The origin of a point decides the wording of its numbers.
     if other is None:
-        known = medians(given.ask(best_of_all))
+        known = medians(tables.compute_once(best_of_all))
         source = "median of the best points of this table"
         judged = "in-sample"
     else:
         known = medians(best_points(other))
         source = f"median of the best points of {other.origin}"
-        judged = _elsewhere(real, other)
+        judged = _describe_selected_points(real, other)
     rows = {}
     for name in real.factor_levels("explainer"):
-        if name in given.fixed:
-            asked = given.fixed[name]
-            origin = _given(name, asked, grid_point(real, asked), datasets)
+        if name in tables.fixed:
+            asked = tables.fixed[name]
+            origin = _describe_fixed_point(name, asked, grid_point(real, asked), datasets)
         elif name not in known.index:
             asked = NOWHERE
             origin = f"none: {source} has no {name}"
@@ -137,21 +137,21 @@ def chosen_points(given: Given) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index", columns=["w", "p", "used_w", "used_p", "origin"])
 
 
-def selection(given: Given) -> pd.DataFrame:
+def selection(tables: SweepTables) -> pd.DataFrame:
     """selection.parquet: of each explainer the medians, the strict ones, the point that is used, and its origin."""
-    result = given.ask(compute)
+    result = tables.compute_once(compute)
     found: pd.DataFrame = result["medians"]
     strict = result["strict_medians"].add_prefix("strict_")
-    used = given.ask(chosen_points)[["used_w", "used_p", "origin"]]
+    used = tables.compute_once(chosen_points)[["used_w", "used_p", "origin"]]
     return found.join(strict).join(used).rename_axis("explainer").reset_index()
 
 
-def compute(given: Given) -> dict[str, Any]:
+def compute(tables: SweepTables) -> dict[str, Any]:
     """The medians of the best points; strict: of the settings only that some (p, w) improves.
 
     n_tied_with_baseline: settings, controls apart, that no (p, w) with w other than 1 improves.
     """
-    best = given.ask(best_of_all)
+    best = tables.compute_once(best_of_all)
     tied = best["ties_baseline"] & ~best["control"]
     return {
         "n_tied_with_baseline": int(tied.sum()),
@@ -179,16 +179,16 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
         "(p, w) improves. With w = 1, the baseline, p means nothing."
     )
     title = "Median best points by explainer"
-    yield Table.of("selection_by_explainer", title, rows.rename_axis("explainer").reset_index(), columns, [note])
+    yield Table.from_rows("selection_by_explainer", title, rows.rename_axis("explainer").reset_index(), columns, [note])
 
 
-def published_points(given: Given) -> pd.DataFrame:
+def published_points(tables: SweepTables) -> pd.DataFrame:
     """The settings at the published points of their explainers, of points.parquet."""
-    points = given.frame("points", PointRow)
+    points = tables.frame("points", PointRow)
     return points[points["point"] == PUBLISHED]
 
 
-def declared_points(given: Given) -> pd.DataFrame:
+def declared_points(tables: SweepTables) -> pd.DataFrame:
     """Every setting at its declared points: points.parquet, with the tests of the gains.
 
     Of several judgements the first counts, which is the primary one. A test of another statistic than the grid's is
@@ -196,28 +196,28 @@ def declared_points(given: Given) -> pd.DataFrame:
     test, family, low, high, p_value, p_holm, n, clusters: see `_tests_of_gains`; None and NaN without a test. survives:
     a gain above 0 after the correction.
     """
-    points = given.frame("points", PointRow)
+    points = tables.frame("points", PointRow)
     points = points[points["point"].isin(DECLARED_POINTS)].drop_duplicates(POINT)
     points = points[[*FACTORS, "point", "w", "p", "baseline", "correlation", "gain"]]
     settings = [SettingKey(*names) for names in points[[*FACTORS]].to_numpy().tolist()]
     points.insert(4, "cluster", [setting.cluster for setting in settings])
     points.insert(5, "control", np.array([setting.control for setting in settings], dtype=np.bool_))
-    gains = points.merge(_tests_of_gains(given, points), on=POINT, how="left")
+    gains = points.merge(_tests_of_gains(tables, points), on=POINT, how="left")
     gains[["test", "family"]] = gains[["test", "family"]].where(gains["test"].notna(), None)
     # A loss can be significant, too.
     return gains.assign(survives=(gains["p_holm"] <= ALPHA) & (gains["gain"] > 0))
 
 
-def _tests_of_gains(given: Given, points: pd.DataFrame) -> pd.DataFrame:
+def _tests_of_gains(tables: SweepTables, points: pd.DataFrame) -> pd.DataFrame:
     """The tests of gains over the baseline at points, all by one test: the key POINT, and OF_TESTS.
 
     low, high: the 95 % interval of the gain, by a bootstrap of clusters of segments; p_value, p_holm: of the test
     `test`, uncorrected and corrected within `family`; n, clusters: segments and clusters behind it.
     """
-    tests = given.frame("tests", TestRow)
+    tests = tables.frame("tests", TestRow)
     over_metric = (tests["against"] == tests["metric"]) & (tests["level"] == "segment") & (tests["grouping"] == "none")
     tests = tests[over_metric & tests["p"].notna()].merge(points[POINT], on=POINT)
-    of_grid = given.frame("settings", SettingsRow)[[*FACTORS, "correlation"]]
+    of_grid = tables.frame("settings", SettingsRow)[[*FACTORS, "correlation"]]
     tests = tests.merge(of_grid, on=[*FACTORS], how="left")
     if tests["statistic"].nunique() == 1:
         # Without a table of settings it is that of the grid.
@@ -232,13 +232,13 @@ def _tests_of_gains(given: Given, points: pd.DataFrame) -> pd.DataFrame:
     return tests[[*POINT, *OF_TESTS]].astype({"n": object, "clusters": object})
 
 
-def declared(given: Given) -> pd.DataFrame:
+def gains_at_declared_points(tables: SweepTables) -> pd.DataFrame:
     """The settings that are not controls at the declared point of their explainer: published, or chosen elsewhere.
 
     An explainer has one kind of point for all its settings, the first of DECLARED_POINTS at which a gain of one is
     defined. An explainer without a defined gain has no rows.
     """
-    gains = given.real.names[[*FACTORS]].merge(given.ask(declared_points), on=[*FACTORS])
+    gains = tables.non_controls.names[[*FACTORS]].merge(tables.compute_once(declared_points), on=[*FACTORS])
     defined = gains[gains["gain"].notna()]
     order = defined["point"].map(DECLARED_POINTS.index)
     first = defined.iloc[np.argsort(order.to_numpy(), kind="stable")].drop_duplicates("explainer")
@@ -246,7 +246,7 @@ def declared(given: Given) -> pd.DataFrame:
     return gains[gains["point"] == gains["explainer"].map(point_of_explainer)].reset_index(drop=True)
 
 
-def in_sample_on(given: Given, explainer: str, datasets: Sequence[str]) -> list[str]:
+def datasets_in_sample(tables: SweepTables, explainer: str, datasets: Sequence[str]) -> list[str]:
     """The data sets among `datasets` on which the published point of an explainer was chosen.
 
     None if the sweep's point is another one than the paper's.
@@ -254,8 +254,8 @@ def in_sample_on(given: Given, explainer: str, datasets: Sequence[str]) -> list[
     papers = PUBLISHED_POINTS.get(explainer)
     if papers is None:
         return []
-    used = grid_point(given.table, papers)
-    rows = published_points(given)
+    used = grid_point(tables.table, papers)
+    rows = published_points(tables)
     for row in each_row(rows[rows["explainer"] == explainer]):
         # The sweep may have a point of its own (grid.fixed).
         if Point(p=row.p, w=row.w) != used:
@@ -263,17 +263,17 @@ def in_sample_on(given: Given, explainer: str, datasets: Sequence[str]) -> list[
     return [name for name in datasets if name in PAPERS_DATASETS]
 
 
-def in_sample_in_words(given: Given) -> str:
+def describe_in_sample_gains(tables: SweepTables) -> str:
     """Which gains at published points are in-sample, in a sentence; "" if none is."""
-    rows = published_points(given)
+    rows = published_points(tables)
     datasets = sorted(set(rows["dataset"]))
     explainers = sorted(set(rows["explainer"]))
-    chosen_on = {name: in_sample_on(given, name, datasets) for name in explainers}
-    in_sample = [written(name) for name in explainers if chosen_on[name]]
+    chosen_on = {name: datasets_in_sample(tables, name, datasets) for name in explainers}
+    in_sample = [display_name(name) for name in explainers if chosen_on[name]]
     if not in_sample:
         return ""
-    papers = named([name for name in datasets if name in PAPERS_DATASETS])
-    return f"The published point of {named(in_sample)} was chosen on {papers}: gains at it are in-sample there."
+    papers = join_names([name for name in datasets if name in PAPERS_DATASETS])
+    return f"The published point of {join_names(in_sample)} was chosen on {papers}: gains at it are in-sample there."
 
 
 def points_in_words(points: pd.DataFrame) -> str:
@@ -327,40 +327,40 @@ def correlations_at(table: GridTable, point: Point) -> Floats:
 
 def check_selection(table: GridTable, other: GridTable) -> None:
     """Raise ConfigError that names the settings of both tables: points are judged on other settings only."""
-    shared = sorted(set(table.real.settings) & set(other.settings))
+    shared = sorted(set(table.non_controls.settings) & set(other.settings))
     if shared:
-        labels = named([setting.label for setting in shared], separator="; ")
+        labels = join_names([setting.label for setting in shared], separator="; ")
         raise ConfigError(
-            f"{table.origin}: select.from={other.origin} shares {counted(len(shared), 'setting')} with it: {labels}. "
+            f"{table.origin}: select.from={other.origin} shares {pluralize(len(shared), 'setting')} with it: {labels}. "
             "Points would be judged in-sample: leave select.from out, or name a table without these settings."
         )
 
 
-def _elsewhere(table: GridTable, other: GridTable) -> str:
+def _describe_selected_points(table: GridTable, other: GridTable) -> str:
     """How points of another table may be described: on the same data sets and language pairs, segments are the same."""
     clusters = {setting.cluster for setting in table.settings}
-    clusters_of_other = {setting.cluster for setting in other.real.settings}
+    clusters_of_other = {setting.cluster for setting in other.non_controls.settings}
     shared = sorted(clusters & clusters_of_other)
     if not shared:
         return "held out (no data set and language pair in common)"
-    return f"chosen elsewhere (on the same segments: {named(shared)})"
+    return f"chosen elsewhere (on the same segments: {join_names(shared)})"
 
 
-def _given(explainer: str, point: Point, used: Point, datasets: Sequence[str]) -> str:
+def _describe_fixed_point(explainer: str, point: Point, used: Point, datasets: Sequence[str]) -> str:
     """Describe a point that the user set: the paper's own is in-sample on the paper's data sets."""
     is_there = used in (point, NO_BOOST, NOWHERE)  # else its nearest neighbour is used
     if PUBLISHED_POINTS.get(explainer) != point:
         origin = "given" if is_there else "nearest to the given one"
         return f"{origin} (chosen on unknown data)"
     papers = [name for name in datasets if name in PAPERS_DATASETS]
-    source = f"in-sample on {named(papers)}" if papers else "chosen on other data"
+    source = f"in-sample on {join_names(papers)}" if papers else "chosen on other data"
     origin = "published" if is_there else "nearest to the published one"
     return f"{origin} ({source})"
 
 
-def evaluated_at(given: Given) -> str:
+def evaluation_point_name(tables: SweepTables) -> str:
     """The name of the points at which the settings are evaluated."""
-    return "published point" if given.fixed else "median point"
+    return "published point" if tables.fixed else "median point"
 
 
 def point_name(explainer: str, w: float, p: float) -> str:

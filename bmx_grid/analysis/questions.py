@@ -30,12 +30,12 @@ from bmx_grid.analysis import (
     points,
     slices,
 )
-from bmx_grid.analysis.base import Given, GridTable, Table, each_row
+from bmx_grid.analysis.base import GridTable, SweepTables, Table, each_row
 from bmx_grid.analysis.gains import overview
 from bmx_grid.analysis.points import chosen_points
-from bmx_grid.analysis.verdict_rows import DECLARED, has_several_golds, shown_verdicts
+from bmx_grid.analysis.verdict_rows import DECLARED, has_several_human_scores, widest_verdicts
 from bmx_grid.core.errors import ALLOWED_PACKAGES, ComponentError, ConfigError, component_error, component_errors
-from bmx_grid.core.wording import visible
+from bmx_grid.core.wording import escape_unprintable
 from bmx_grid.evaluations.boost_evidence import ALL
 
 if TYPE_CHECKING:
@@ -61,10 +61,10 @@ WITHOUT_GUESTS: dict[str, Any] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Analysis(Given):
+class Analysis(SweepTables):
     """A results table with options and questions; answers are computed at their first use.
 
-    The answer to any question is `analysis.ask(MODULE.compute)`.
+    The answer to any question is `analysis.compute_once(MODULE.compute)`.
     """
 
     questions: Questions = (*FIRST, *OF_GRIDS)
@@ -76,10 +76,10 @@ class Analysis(Given):
     def tables_of(self, questions: Questions) -> list[Table]:
         """The tables of `questions`, in the form of `tables`."""
         # The signature is of a grid.
-        last = [self.ask(signature)] if len(self.table) else []
+        last = [self.compute_once(signature)] if len(self.table) else []
         signed = []
         for question in questions:
-            answer = self.ask(question.compute)
+            answer = self.compute_once(question.compute)
             for table in question.tables(answer):
                 signed.append(replace(table, notes=(*table.notes, *last)))
         return signed
@@ -102,8 +102,8 @@ def analyse_table(
 ) -> Analysis:
     """Analyse a table by questions (see load_questions).
 
-    frames: the other tables of the sweep, by name (see `Given`); None for a results table without its sweep.
-    questions: None for those of every sweep. reading: `select_from`, `fixed` and `seed` of `Given`.
+    frames: the other tables of the sweep, by name (see `SweepTables`); None for a results table without its sweep.
+    questions: None for those of every sweep. reading: `select_from`, `fixed` and `seed` of `SweepTables`.
     Raises ConfigError when points shall be selected from a table that shares settings with the analysed one.
     """
     asked = load_questions(()) if questions is None else tuple(questions)
@@ -114,7 +114,7 @@ def analyse_table(
     return analysis
 
 
-def answerable(analysis: Analysis) -> tuple[Analysis, list[str]]:
+def drop_failing_questions(analysis: Analysis) -> tuple[Analysis, list[str]]:
     """Drop the questions of other packages that fail on the analysis's tables; also returns a sentence on each."""
     failed: Questions = ()
     reasons = []
@@ -138,7 +138,7 @@ def load_questions(modules: Iterable[str]) -> Questions:
     """
     questions = {question.__name__: question for question in (*FIRST, *OF_GRIDS)}
     named = [name for name in dict.fromkeys(modules) if name not in questions]
-    loaded = [_imported(name) for name in named]
+    loaded = [_import_question(name) for name in named]
     guests = [question for question in loaded if _is_own(question)]
     guests.sort(key=lambda question: question.__name__)
     others = [question for question in loaded if not _is_own(question)]
@@ -150,7 +150,7 @@ def _is_own(question: Any) -> bool:
     return str(question.__name__).partition(".")[0] == PACKAGE
 
 
-def _imported(name: str) -> Any:
+def _import_question(name: str) -> Any:
     # Importing runs code: only packages that the user has named are imported.
     listed = os.environ.get(ALLOWED_PACKAGES, "").split(",")
     allowed = [package for package in listed if package]
@@ -174,15 +174,15 @@ def _imported(name: str) -> Any:
     return module
 
 
-def signature(given: Given) -> str:
+def signature(tables: SweepTables) -> str:
     """table:FILE|sha256:…|settings:430|p:-30:29.9:600|w:0,…,1|side:both|points:lime(w0.4,p-1.4),…
 
     sha256: of the names and correlations as they were read, so that two files of the same name differ.
     points: the grid points that fixed numbers are read at; w1 without p is the baseline.
     """
-    table = given.table
+    table = tables.table
     used = []
-    for point in each_row(given.ask(chosen_points)):
+    for point in each_row(tables.compute_once(chosen_points)):
         if math.isnan(point.w):
             continue
         place = f"w{point.used_w:g}"
@@ -198,11 +198,11 @@ def signature(given: Given) -> str:
         "side": table.side,
         "points": ",".join(used) or "none",
     }
-    source = given.select_from
+    source = tables.select_from
     if source is not None:
         parts["select.from"] = f"{_short_path(source.origin)}@{_digest(source)}"
     fields_of_signature = [f"{key}:{value}" for key, value in parts.items()]
-    return visible("|".join(fields_of_signature))
+    return escape_unprintable("|".join(fields_of_signature))
 
 
 def _short_path(origin: str) -> str:
@@ -226,12 +226,12 @@ TRACKED = ("mean_gain", "mean_low", "mean_high", "max_gain")
 
 def to_json(analysis: Analysis) -> str:
     """The text of analysis.json: numbers in full, NaN as null."""
-    return _json(plain(analysis))
+    return _json(to_dict(analysis))
 
 
 def table_json(tables: Iterable[Table]) -> str:
     """Rows by the name of each table."""
-    return _json({table.stem: as_plain(table.frame()) for table in tables})
+    return _json({table.stem: as_json_values(table.frame()) for table in tables})
 
 
 def _json(value: Plain) -> str:
@@ -239,7 +239,7 @@ def _json(value: Plain) -> str:
     return f"{text}\n"
 
 
-def plain(analysis: Analysis) -> Plain:
+def to_dict(analysis: Analysis) -> Plain:
     """The keys of analysis.json: those of every question's result.
 
     Raises ConfigError when two questions write the same key.
@@ -250,7 +250,7 @@ def plain(analysis: Analysis) -> Plain:
         if question is OF_GRIDS[0]:
             # The place of guests' keys.
             values = {**values, **WITHOUT_GUESTS, **values}
-        for key, value in as_plain(analysis.ask(question.compute)).items():
+        for key, value in as_json_values(analysis.compute_once(question.compute)).items():
             # Two questions may give the same number; one must not overwrite another.
             if key in owner and values[key] != value:
                 raise ConfigError(
@@ -261,49 +261,49 @@ def plain(analysis: Analysis) -> Plain:
     return values
 
 
-def numbers(analysis: Analysis) -> dict[str, float]:
+def tracked_metrics(analysis: Analysis) -> dict[str, float]:
     """Medians, the regression and gains, of all settings and by explainer, as flat names and numbers for a tracking
     server.
 
     Verdicts are gains with intervals and partial correlations, by scope, metric, explainer and boost; the scope names
     the human score if several judge.
     """
-    verdicts = analysis.ask(shown_verdicts)
+    verdicts = analysis.compute_once(widest_verdicts)
     declared = verdicts[verdicts["question"] == DECLARED]
-    fit = analysis.ask(factors.regression)["ridge"]
-    medians = analysis.ask(points.compute)["medians"]
+    fit = analysis.compute_once(factors.regression)["ridge"]
+    medians = analysis.compute_once(points.compute)["medians"]
     values: Plain = {
         "medians": medians[["w", "p"]],
         "ridge": {name: fit[name] for name in ("intercept", "r2", "coefficients")},
-        "fixed": _of_summaries(analysis),
+        "fixed": _tracked_gains(analysis),
     }
-    with_human = has_several_golds(declared)
+    with_human = has_several_human_scores(declared)
     for row in each_row(declared):
         scope = f"{row.dataset} {row.language_pair}"
         if with_human:
             scope += f" {row.human}"
-        # With slashes, as `_flat` names nested keys.
+        # With slashes, as `_flatten` names nested keys.
         values[f"verdicts/{scope}/{row.metric}/{row.explainer}/{row.boost}"] = {
             "gain": row.gain,
             "low": row.gain_low,
             "high": row.gain_high,
             "partial_r": row.partial_r,
         }
-    return _flat(values)
+    return _flatten(values)
 
 
-def _of_summaries(analysis: Analysis) -> Plain:
+def _tracked_gains(analysis: Analysis) -> Plain:
     """The TRACKED numbers of the gains at one point per explainer, of all settings and by explainer."""
-    numbers_by_name = as_plain(analysis.ask(overview)[list(TRACKED)])
+    numbers_by_name = as_json_values(analysis.compute_once(overview)[list(TRACKED)])
     # Those of all settings are above the explainers, without a name of their own.
     return {**numbers_by_name.pop(ALL, {}), **numbers_by_name}
 
 
-def _flat(values: Plain) -> dict[str, float]:
+def _flatten(values: Plain) -> dict[str, float]:
     """The numbers of nested results that are defined, by names with slashes."""
     import pandas as pd
 
-    (flat,) = pd.json_normalize(as_plain(values), sep="/").to_dict("records")
+    (flat,) = pd.json_normalize(as_json_values(values), sep="/").to_dict("records")
     numbers = {}
     for name, value in flat.items():
         # NaN differs from itself.
@@ -312,18 +312,18 @@ def _flat(values: Plain) -> dict[str, float]:
     return numbers
 
 
-def as_plain(value: Any) -> Any:
+def as_json_values(value: Any) -> Any:
     """A result, or anything in it, as dicts, lists, numbers, texts and None.
 
     A frame becomes a list of its rows; with names in its index, dicts of rows by these. A dataclass becomes its fields,
     arrays become lists; NaN and infinities become None. Raises TypeError for other types than JSON has.
     """
     # Once through JSON: it visits everything that is nested, and reads NaN and infinities as constants.
-    text = json.dumps(value, default=_plain)
+    text = json.dumps(value, default=_json_default)
     return json.loads(text, parse_constant=lambda _: None)
 
 
-def _plain(value: Any) -> Any:
+def _json_default(value: Any) -> Any:
     import pandas as pd
 
     if isinstance(value, pd.DataFrame):

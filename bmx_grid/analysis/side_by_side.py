@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from bmx_grid.analysis.base import FACTORS, Column, Table
 from bmx_grid.core.configure import convert
-from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, shown
+from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, quote_value
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.core.storage import is_folder
-from bmx_grid.core.wording import correlation_in_words, telling_apart
+from bmx_grid.core.wording import correlation_in_words, distinct_names
 from bmx_grid.evaluations.base import BASE, SettingNames
 from bmx_grid.evaluations.base import ColumnKind as Holds
 from bmx_grid.evaluations.stored_tables import Tables, as_frame, check_columns, read_arrow
@@ -49,19 +49,19 @@ NOTE = (
 
 
 def table_of(frame: pd.DataFrame) -> Table:
-    """The rows of `side_by_side` as a table that can be written in any format."""
+    """The rows of `compare_sweeps` as a table that can be written in any format."""
     kind = correlation_in_words(frame["correlation"].iloc[0])
     columns = [Column(name, name, FORMS.get(name, "")) for name in map(str, frame)]
     title = f"Comparison of sweeps: differences of {kind}"
     runs = frame[["run_a", "run_b"]].drop_duplicates()
     if len(runs) == 1:
         title += f", a: {runs['run_a'].iloc[0]}, b: {runs['run_b'].iloc[0]}"
-    table = Table.of("side_by_side", title, frame, columns, [NOTE], names=len(FACTORS) + 3)
+    table = Table.from_rows("side_by_side", title, frame, columns, [NOTE], names=len(FACTORS) + 3)
     # The difference and its interval stay.
     return replace(table, droppable=tuple(name for name in DROPPABLE if name in frame))
 
 
-def side_by_side(
+def compare_sweeps(
     folders: Sequence[Path], *, correlation: Kind | None = None, resamples: int = 1000, seed: int = 0
 ) -> pd.DataFrame:
     """Compare every two of several finished sweeps: a row per setting and declared point that both have.
@@ -80,11 +80,11 @@ def side_by_side(
         raise ConfigError("give two or more sweeps to compare: analyse FOLDER FOLDER.")
     for folder in folders:
         if not is_folder(folder):
-            raise DataMissingError(f"folder {shown(str(folder))} not found; give the output folder of a sweep.")
+            raise DataMissingError(f"folder {quote_value(str(folder))} not found; give the output folder of a sweep.")
     resolved = [folder.resolve() for folder in folders]
     if len(set(resolved)) < len(resolved):
         raise ConfigError("results: a folder is repeated; give two different sweeps, or one.")
-    names = telling_apart(resolved)
+    names = distinct_names(resolved)
     kind = correlation or _shared_correlation(dict(zip(names, folders, strict=True)))
     runs = {name: _scores(folder) for name, folder in zip(names, folders, strict=True)}
     compared: list[ComparedPoint] = []
@@ -93,7 +93,7 @@ def side_by_side(
         shared = sorted(a.keys() & b.keys())
         for setting in shared:
             both = (a[setting], b[setting])
-            compared += _compared(setting, names_of_pair, both, kind, resamples, seed)
+            compared += _compare_points(setting, names_of_pair, both, kind, resamples, seed)
     if not compared:
         raise DataError(
             f"{' and '.join(names)} have no setting in common: data set, language pair, metric and explainer must have "
@@ -114,7 +114,7 @@ class ScoredSegments:
     human: Floats
     points: Mapping[str, Floats]
 
-    def of(self, segments: Iterable[tuple[str, ...]]) -> ScoredSegments:
+    def select(self, segments: Iterable[tuple[str, ...]]) -> ScoredSegments:
         """These segments, in this order."""
         places = {segment: place for place, segment in enumerate(self.segments)}
         rows = [places[segment] for segment in segments]
@@ -164,7 +164,7 @@ def _shared_correlation(folders: Mapping[str, Path]) -> Kind:
     run_of_kind: dict[str, str] = {}
     for name, folder in folders.items():
         tables = Tables(table_files(folder))
-        for kind in tables.checked("settings", SettingsRow)["correlation"].unique():
+        for kind in tables.checked_table("settings", SettingsRow)["correlation"].unique():
             # Metrics without an explainer may have none.
             if kind:
                 run_of_kind.setdefault(kind, name)
@@ -203,7 +203,7 @@ def _scores(folder: Path) -> dict[Any, ScoredSegments]:
     return by_setting
 
 
-def _compared(
+def _compare_points(
     setting: SettingNames,
     names: tuple[str, str],
     runs: tuple[ScoredSegments, ScoredSegments],
@@ -216,8 +216,8 @@ def _compared(
     shared = sorted(set(run_a.segments) & set(run_b.segments))
     if not shared:
         return
-    a = run_a.of(shared)
-    b = run_b.of(shared)
+    a = run_a.select(shared)
+    b = run_b.select(shared)
     _check_judgements(setting, names, a, b)
     judged = ~np.isnan(a.human) & ~np.isnan(b.human)
     for point in a.points:

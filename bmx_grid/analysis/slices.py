@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.analysis.base import FACTORS, Column, Given, Table, each_group
+from bmx_grid.analysis.base import FACTORS, Column, SweepTables, Table, each_group
 from bmx_grid.core.wording import P_VALUE, factor_in_words, file_stem
 from bmx_grid.evaluations.base import OF_METRIC
 from bmx_grid.evaluations.slices import SliceRow
@@ -31,9 +31,9 @@ NOTES = (
 )
 
 
-def compute(given: Given) -> dict[str, Any]:
+def compute(tables: SweepTables) -> dict[str, Any]:
     """slices: the baseline once, and every point of each setting, on each slice; empty without slices."""
-    rows = given.frame("slices", SliceRow)
+    rows = tables.frame("slices", SliceRow)
     is_base = rows["verdict"] == "baseline"
     repeated = is_base & rows.assign(base=is_base).duplicated([*OF_METRIC, "by", "slice", "base"])
     return {"slices": rows[~repeated].reset_index(drop=True)}
@@ -52,6 +52,6 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
         title = f"Correlations and gains by {factor_in_words(column)}"
         long = len(rows) > MOST_ROWS
         stem = file_stem(f"slices_{column}")
-        yield Table.of(
+        yield Table.from_rows(
             stem, title, rows, columns, NOTES, by=OF_METRIC, names=names, brief=len(rows) <= MOST_BRIEF_ROWS, data=long
         )

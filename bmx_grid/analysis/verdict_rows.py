@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bmx_grid.analysis.base import CONTROLS, FACTORS, Given, each_group, each_row, first_row
-from bmx_grid.analysis.points import in_sample_on
-from bmx_grid.core.wording import counted, named, with_interval, written
+from bmx_grid.analysis.base import CONTROLS, FACTORS, SweepTables, each_group, each_row, first_row
+from bmx_grid.analysis.points import datasets_in_sample
+from bmx_grid.core.wording import display_name, format_interval, join_names, pluralize
 from bmx_grid.datasets.segments import NO_PAIR
 from bmx_grid.evaluations.boost_evidence import ALL, OTHER_DATASETS, PUBLISHED
 from bmx_grid.evaluations.verdicts import (
@@ -42,10 +42,10 @@ KEEP = "keep the metric as it is"
 RATE_MORE = "rate more segments: these are too few to judge a boost"
 DECIDE = "rate more segments: whether score, length, text or groups explain its gain is not decided"
 
-Row = Any  # a row of `shown_verdicts`, with the columns as attributes
+Row = Any  # a row of `widest_verdicts`, with the columns as attributes
 
 
-def shown_verdicts(given: Given) -> pd.DataFrame:
+def widest_verdicts(tables: SweepTables) -> pd.DataFrame:
     """The verdicts on metrics and explainers that are no controls, on the widest scope of each boost.
 
     Sorted by question, with boosts that could not be judged last; then by verdict, "helps" first; then by gain.
@@ -55,7 +55,7 @@ def shown_verdicts(given: Given) -> pd.DataFrame:
     other segments; chosen_on: on what segments. repeat_deviation: the largest of a judge that scored repeatedly;
     present if one did, NaN of another metric.
     """
-    verdicts = given.frame("verdicts", Verdict)
+    verdicts = tables.frame("verdicts", Verdict)
     # Verdicts on controls test the method; they recommend nothing.
     verdicts = verdicts[~(verdicts["metric"].isin(CONTROLS) | verdicts["explainer"].isin(CONTROLS))]
     # The paper's boost first, the others as they were declared.
@@ -65,9 +65,9 @@ def shown_verdicts(given: Given) -> pd.DataFrame:
         place=verdicts["boost"].map(boosts.index).astype(np.int64),
         rank=verdicts["verdict"].map(list(LEGEND).index).astype(np.int64),
         best_looks_better=verdicts["best_gain"] - verdicts["gain"],
-        chosen_on=[_chosen_on(given, verdict) for verdict in each_row(verdicts)],
+        chosen_on=[_chosen_on(tables, verdict) for verdict in each_row(verdicts)],
     )
-    deviations = _repeat_deviations(given)
+    deviations = _repeat_deviations(tables)
     # As soon as one judge repeated, the other metrics are unknown, not steady.
     if len(deviations):
         verdicts["repeat_deviation"] = verdicts["metric"].map(deviations)
@@ -81,36 +81,36 @@ def shown_verdicts(given: Given) -> pd.DataFrame:
     return verdicts.loc[order].reset_index(drop=True)
 
 
-def _chosen_on(given: Given, verdict: Row) -> str:
+def _chosen_on(tables: SweepTables, verdict: Row) -> str:
     """The segments that chose a boost; for a published point also those that judge it, if its paper used them."""
     words: str = DISTANCE.get(verdict.point, verdict.point.replace("_", " "))
     if verdict.point == PUBLISHED:
         datasets = [verdict.dataset]
         if verdict.dataset == ALL:
-            datasets = given.real.factor_levels("dataset")
-        in_sample = in_sample_on(given, verdict.explainer, datasets)
+            datasets = tables.non_controls.factor_levels("dataset")
+        in_sample = datasets_in_sample(tables, verdict.explainer, datasets)
         if in_sample:
-            words += f" (in-sample on {named(in_sample)})"
+            words += f" (in-sample on {join_names(in_sample)})"
     return words
 
 
-def _repeat_deviations(given: Given) -> pd.Series[float]:
+def _repeat_deviations(tables: SweepTables) -> pd.Series[float]:
     """The largest deviation of each judge that scored repeatedly, by metric."""
-    repeated = given.settings[np.isfinite(given.settings["repeat_deviation"])]
+    repeated = tables.settings[np.isfinite(tables.settings["repeat_deviation"])]
     largest: pd.Series[float] = repeated.groupby("metric")["repeat_deviation"].max()
     return largest
 
 
-def of_settings(given: Given) -> pd.DataFrame:
+def setting_verdicts(tables: SweepTables) -> pd.DataFrame:
     """The verdicts on single settings, also on controls, of the boost that was declared first, at declared points."""
-    verdicts = given.frame("verdicts", Verdict)
+    verdicts = tables.frame("verdicts", Verdict)
     verdicts = verdicts[(verdicts["language_pair"] != ALL) & ~verdicts["point"].isin(FURTHER)]
     # The sort is stable: the others keep the order of their declaration.
     order = (verdicts["boost"] != PAPERS_BOOST).sort_values(kind="stable")
     return verdicts.loc[order.index].drop_duplicates([*FACTORS])
 
 
-def has_several_golds(verdicts: pd.DataFrame) -> bool:
+def has_several_human_scores(verdicts: pd.DataFrame) -> bool:
     """Whether several human scores judge."""
     return verdicts["human"].nunique() > 1
 
@@ -123,7 +123,7 @@ def places_of(verdicts: pd.DataFrame, among: pd.DataFrame) -> list[str]:
         parts = []
         # "all" needs the name of its data set.
         if has_several or row.language_pair == ALL:
-            parts.append(written(row.dataset))
+            parts.append(display_name(row.dataset))
         if row.language_pair not in (ALL, NO_PAIR):
             parts.append(row.language_pair)
         places.append(" ".join(parts))
@@ -134,13 +134,13 @@ def next_steps(verdicts: pd.DataFrame) -> str:
     """What to do with each metric, in a sentence; "" without verdicts. verdicts: what helps first."""
     metrics_of_step: dict[str, list[str]] = {}
     for metric, rows in each_group(verdicts, "metric"):
-        metrics_of_step.setdefault(_step(rows), []).append(written(metric))
+        metrics_of_step.setdefault(_step(rows), []).append(display_name(metric))
     if not metrics_of_step:
         return ""
     lines = []
     for step, metrics in metrics_of_step.items():
-        lines.append(f"{step} ({named(metrics, most=MOST_NAMED)})")
-    steps = named(lines, most=MOST_STEPS, separator="; ")
+        lines.append(f"{step} ({join_names(metrics, most=MOST_NAMED)})")
+    steps = join_names(lines, most=MOST_STEPS, separator="; ")
     return f"Next: {steps}."
 
 
@@ -153,12 +153,12 @@ def _step(rows: pd.DataFrame) -> str:
         # The least of what averages gain: advice must not promise more than every place bears out.
         least = first_row(averages.nsmallest(1, "combined_gain"))
         combined = (least.combined_gain, least.combined_gain_low, least.combined_gain_high)
-        return f"use an average of the metrics instead, {with_interval(*combined, '+.3f')}"
+        return f"use an average of the metrics instead, {format_interval(*combined, '+.3f')}"
     rows_of_first = rows[(rows["explainer"] == first.explainer) & (rows["boost"] == first.boost)]
     # It helps if every human score agrees.
     helps = (rows_of_first["verdict"] == HELPS).groupby(places_of(rows_of_first, rows), sort=False).all()
     if helps.any():
-        recipe = f"use the recipe of {first.boost} with {written(first.explainer)}"
+        recipe = f"use the recipe of {first.boost} with {display_name(first.explainer)}"
         if not helps.all():
             recipe += f" on {', '.join(helps.index[helps])}"
         return recipe
@@ -198,7 +198,7 @@ def _more_data(rows: pd.DataFrame) -> str:
         one_by_one = "judge language pairs one by one (dataset.NAME.language_pairs=[PAIR])"
         return f"{one_by_one}, as to see {goal} across them takes about {needed:,}"
     hundreds = math.ceil(more / 100)
-    return f"rate about {counted(hundreds * 100, 'more segment')} to see {goal}"
+    return f"rate about {pluralize(hundreds * 100, 'more segment')} to see {goal}"
 
 
 def _n_units(row: Row) -> int:

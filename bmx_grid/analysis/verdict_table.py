@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bmx_grid.analysis.base import Given, each_row
-from bmx_grid.analysis.verdict_rows import PAPERS_BOOST, Row, places_of, shown_verdicts
-from bmx_grid.core.wording import counted, number, written
+from bmx_grid.analysis.base import SweepTables, each_row
+from bmx_grid.analysis.verdict_rows import PAPERS_BOOST, Row, places_of, widest_verdicts
+from bmx_grid.core.wording import display_name, number, pluralize
 from bmx_grid.evaluations.boost_evidence import ALL
 from bmx_grid.evaluations.grid_surface import PointRow
 from bmx_grid.evaluations.verdicts import NO_GAIN, NOT_JUDGED
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def verdict_table(given: Given) -> pd.DataFrame:
-    """The rows of `shown_verdicts` that are judged, with further columns.
+def verdict_table(tables: SweepTables) -> pd.DataFrame:
+    """The rows of `widest_verdicts` that are judged, with further columns.
 
     data: the language pair, or their number. boosted: the correlation of the boosted scores, baseline + gain. at: the
     (p, w) of the paper's boost, over several language pairs from the lowest to the highest; "" of other boosts.
     not_boosted: whether w = 1, no boost, was chosen wherever it is judged. doubted: whether the interval of the gain
     excludes 0, but not after Holm's correction.
     """
-    verdicts = given.ask(shown_verdicts)
+    verdicts = tables.compute_once(widest_verdicts)
     judged = verdicts[verdicts["question"] != NOT_JUDGED]
-    points = given.frame("points", PointRow)
+    points = tables.frame("points", PointRow)
     points_of_rows = [_points_of(row, points) for row in each_row(judged)]
     leaves_0_out = (judged["gain_low"] > 0) | (judged["gain_high"] < 0)
     nothing = (judged["gain"] == 0) & (judged["gain_low"] == 0) & (judged["gain_high"] == 0)
@@ -52,9 +52,9 @@ def _data(judged: pd.DataFrame) -> list[str]:
     data = []
     for row, place in zip(each_row(judged), places, strict=True):
         if row.pairs > 1:
-            pairs = counted(row.pairs, "pair")
-            place = f"{written(row.dataset)}, {pairs}" if several else pairs
-        data.append(place or written(row.dataset))
+            pairs = pluralize(row.pairs, "pair")
+            place = f"{display_name(row.dataset)}, {pairs}" if several else pairs
+        data.append(place or display_name(row.dataset))
     return data
 
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bmx_grid.api.inputs import drawn, one_name, plain_value
+from bmx_grid.api.inputs import check_resampling, one_name, plain_value
 from bmx_grid.api.kinds import PANDAS, FrameKind, plain_series
 from bmx_grid.attribution.explain import Explanation
 from bmx_grid.boosts.power_mean_grid import scores_at
 from bmx_grid.core.configure import convert
-from bmx_grid.core.errors import ConfigError, DataError, shown, unknown
+from bmx_grid.core.errors import ConfigError, DataError, quote_value, unknown
 from bmx_grid.core.ragged import Floats, Ints, Ragged
-from bmx_grid.core.wording import counted, first_line, number, point_in_words
+from bmx_grid.core.wording import first_line, number, pluralize, point_in_words
 from bmx_grid.datasets.segments import LARGEST
 from bmx_grid.measures.correlation import FEWEST
 from bmx_grid.measures.grid import GridResult, GridSpec, compute_grid
@@ -106,11 +106,11 @@ class Boosted:
         Raises:
             ConfigError: p and w, or the human scores, are missing.
         """
-        from bmx_grid.evaluations.held_out import nuisance_of, rated_of
-        from bmx_grid.evaluations.verdicts import evidence_on, judged
+        from bmx_grid.evaluations.held_out import nuisance_of, select_rated
+        from bmx_grid.evaluations.verdicts import evidence_on, label_gains
         from bmx_grid.words.segmentation import log_words
 
-        scores, human = self._judged()
+        scores, human = self._scores_and_human()
         kind = self._spec.correlation
         seed = self._seed
         used = np.isfinite(scores) & np.isfinite(self.base) & np.isfinite(human)
@@ -121,9 +121,9 @@ class Boosted:
             words_of_side = [text.split() for text in texts_of_side]
             (unread if side == UNREAD else texts).append(words_of_side)
         nuisance = nuisance_of(self.base, words, texts, [self._systems], self._clusters, unread=unread)
-        rated = rated_of(kind, self.base, human, words, self._clusters, nuisance, used, seed)
+        rated = select_rated(kind, self.base, human, words, self._clusters, nuisance, used, seed)
         (evidence,) = evidence_on(kind, rated, [scores[used]], self._resamples, seed)
-        (verdict,) = judged([evidence])
+        (verdict,) = label_gains([evidence])
         if texts:
             return verdict
         return replace(verdict, because=f"{verdict.because}; text statistics are not controlled for without texts=")
@@ -139,7 +139,7 @@ class Boosted:
         """
         from bmx_grid.measures.paired_tests import compare
 
-        scores, human = self._judged()
+        scores, human = self._scores_and_human()
         draws: dict[str, Any] = {"resamples": self._resamples, "seed": self._seed}
         return compare(scores, self.base, human, self._clusters, statistic=self._spec.correlation, **draws)
 
@@ -152,7 +152,7 @@ class Boosted:
         Raises:
             ConfigError: The human scores are missing.
         """
-        return compute_grid(self._spec, self.base, self.ground_truth, self.hypothesis, self._rated())
+        return compute_grid(self._spec, self.base, self.ground_truth, self.hypothesis, self._required_human())
 
     @property
     def grid(self) -> Any:
@@ -204,18 +204,18 @@ class Boosted:
         point = "without a point"
         if self.p is not None and self.w is not None:
             point = f"at {point_in_words(self.w, self.p)}"
-        n_segments = counted(len(self.base), "segment")
+        n_segments = pluralize(len(self.base), "segment")
         return f"Boosted({n_segments} {point}, {rated})"
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(self.summary())}</pre>"
 
-    def _judged(self) -> tuple[Floats, Floats]:
+    def _scores_and_human(self) -> tuple[Floats, Floats]:
         if self._scores is None:
             raise ConfigError("gain and verdict are of a point: give p and w; without them there is the grid.")
-        return self._scores, self._rated()
+        return self._scores, self._required_human()
 
-    def _rated(self) -> Floats:
+    def _required_human(self) -> Floats:
         if self.human is None:
             raise ConfigError("gain, verdict and grid need human scores: boost(scores, attributions, human, …).")
         return self.human
@@ -280,7 +280,7 @@ def boost(
     truth, hypothesis = _sides(attributions, count)
     human_scores = None if human is None else _human_scores(human, count)
     p, w = _point(p, w)
-    draws = drawn(resamples, seed, 1)
+    draws = check_resampling(resamples, seed, 1)
     if p is None and human is None:
         raise ConfigError("give p and w for boosted scores, human scores for the grid, or both.")
     clusters = _labels("clusters", clusters, np.arange(count))
@@ -347,7 +347,7 @@ def _texts(attributions: Any, texts: Any, count: int) -> dict[str, list[str]]:
             raise DataError(f"texts of the {side}: {len(side_texts)} for {count} scores.")
         for row, text in enumerate(side_texts):
             if not isinstance(text, str):
-                raise DataError(f"texts of the {side}, row {row}: expected a text, got {shown(text, 60)}.")
+                raise DataError(f"texts of the {side}, row {row}: expected a text, got {quote_value(text, 60)}.")
         by_side[side] = list(side_texts)
     return by_side
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Literal
 from bmx_grid.analysis.base import Column, Table
 from bmx_grid.analysis.points import ALPHA
 from bmx_grid.api.kinds import PANDAS, FrameKind
-from bmx_grid.core.wording import P_VALUE, counted, leads_in_words, named, number, visible
+from bmx_grid.core.wording import P_VALUE, escape_unprintable, join_names, leads_in_words, number, pluralize
 from bmx_grid.datasets.column_roles import Roles
 from bmx_grid.datasets.segments import NO_PAIR
 from bmx_grid.evaluations.segment_level import PDP
 from bmx_grid.evaluations.verdicts import LEGEND, legend
 from bmx_grid.measures.correlation import FEWEST, Coefficient
 from bmx_grid.measures.paired_tests import Alternative
-from bmx_grid.report.table import COUNT, WIDTH, tables_as_text, wrapped
+from bmx_grid.report.table import COUNT, WIDTH, tables_as_text, wrap_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,7 +117,7 @@ class Compared:
             if len(self.tests):
                 tables.append(self._differences("tests", "the one named first minus the other", self.tests))
         elif len(self.tests):
-            better_first = _with_verdicts(self.tests, better_first)
+            better_first = _join_verdicts(self.tests, better_first)
         if len(better_first):
             tables.append(self._differences("differences", "the better one minus the other", better_first))
         return tables
@@ -141,7 +141,7 @@ class Compared:
             Column(f"n_{unit}", unit, COUNT),
         ]
         notes = [
-            f"95 % CI: by a bootstrap of {counted(self.n_clusters, 'cluster')} of segments (of one id, source, "
+            f"95 % CI: by a bootstrap of {pluralize(self.n_clusters, 'cluster')} of segments (of one id, source, "
             f"reference or document), {self.resamples:,} resamples."
         ]
         notes += [AGREEMENT[kind] for kind in others if kind in AGREEMENT]
@@ -153,9 +153,9 @@ class Compared:
         if self.level == "system" or self.grouping == "none":
             grouped = ""
         human = frame["human"].iloc[0]
-        title = self._titled(f"Correlation with human judgements ({human}), {self.level} level{grouped}")
+        title = self._title_with_pair(f"Correlation with human judgements ({human}), {self.level} level{grouped}")
         n_names = len(self._pair) + 1
-        return Table.of("agreement", title, frame, columns, notes, by=["language_pair"], names=n_names)
+        return Table.from_rows("agreement", title, frame, columns, notes, by=["language_pair"], names=n_names)
 
     def _differences(self, stem: str, direction: str, pairs: pd.DataFrame) -> Table:
         """A row per two metrics: the difference with its interval, tests and verdict.
@@ -183,8 +183,8 @@ class Compared:
                     f"Verdicts of more than {MOST_JUDGED:,} segments rest on so many: whole items, spread evenly."
                 )
             notes += legend(set(pairs["verdict"]))
-        title = self._titled(f"Differences in {self.statistic} between metrics, {direction}")
-        table = Table.of(stem, title, pairs, [*names, *numbers], notes, names=len(names))
+        title = self._title_with_pair(f"Differences in {self.statistic} between metrics, {direction}")
+        table = Table.from_rows(stem, title, pairs, [*names, *numbers], notes, names=len(names))
         return replace(table, droppable=tuple(column.header for column in numbers[1:]))
 
     def of_kind(self, kind: FrameKind) -> Compared:
@@ -211,7 +211,7 @@ class Compared:
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         for name in ("correlations", "tests", "verdicts"):
             values[name] = kind.frame(values[name])
-        return _OfKind(**values, in_pandas=self)
+        return _ConvertedComparison(**values, in_pandas=self)
 
     @property
     def _pair(self) -> list[Column]:
@@ -219,7 +219,7 @@ class Compared:
         several = self.correlations["language_pair"].nunique() > 1
         return [Column("language_pair", "pair")] if several else []
 
-    def _titled(self, title: str) -> str:
+    def _title_with_pair(self, title: str) -> str:
         """A title, with the language pair if there is one."""
         pair, *others = self.correlations["language_pair"].unique()
         if others or pair == NO_PAIR:
@@ -242,11 +242,11 @@ class Compared:
         if several:
             counts = best["metric"].value_counts()
             parts = [f"{metric} in {count}" for metric, count in counts.items()]
-            return f"Best in {len(best)} language pairs: {named(parts)}. {self._significant()}"
+            return f"Best in {len(best)} language pairs: {join_names(parts)}. {self._significant()}"
         highest = best["value"].iloc[0]
         names = list(rows["metric"][rows["value"] == highest])
         verb = "correlates" if len(names) == 1 else "correlate"
-        return f"{named(names)} {verb} best ({number(highest, '.3f')}). {self._leads(names)}"
+        return f"{join_names(names)} {verb} best ({number(highest, '.3f')}). {self._describe_leads(names)}"
 
     def _significant(self) -> str:
         """How many differences are significant."""
@@ -255,10 +255,10 @@ class Compared:
         if n_tests == 0:
             return ""
         if count == 0:
-            return f"No difference is significant after Holm's correction ({counted(n_tests, 'test')})."
-        return f"Significant after Holm's correction: {count} of {counted(n_tests, 'difference')}."
+            return f"No difference is significant after Holm's correction ({pluralize(n_tests, 'test')})."
+        return f"Significant after Holm's correction: {count} of {pluralize(n_tests, 'difference')}."
 
-    def _leads(self, best: Sequence[str]) -> str:
+    def _describe_leads(self, best: Sequence[str]) -> str:
         """The metrics over which the lead of the best one is significant; for several the number of differences."""
         leads = self.tests[self.tests["compared"] == best[0]]
         if self.alternative != "two-sided" or leads.empty or len(best) > 1:
@@ -282,11 +282,11 @@ class Compared:
             >>> "Correlation with human judgements" in text
             True
         """
-        conclusion = wrapped(self._conclusion(), width or WIDTH)
+        conclusion = wrap_text(self._conclusion(), width or WIDTH)
         return f"{conclusion}\n\n{tables_as_text(self.tables(), width)}".rstrip()
 
     def __repr__(self) -> str:
-        metrics = ", ".join(map(visible, dict.fromkeys(self.correlations["metric"])))
+        metrics = ", ".join(map(escape_unprintable, dict.fromkeys(self.correlations["metric"])))
         return f"Compared({metrics}: {self.level} level, grouping {self.grouping}, {self.statistic})"
 
     def _repr_html_(self) -> str:
@@ -294,7 +294,7 @@ class Compared:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _OfKind(Compared):
+class _ConvertedComparison(Compared):
     """Convert the frames to another library than pandas."""
 
     in_pandas: Compared
@@ -313,18 +313,18 @@ def _as_tests(verdicts: pd.DataFrame) -> pd.DataFrame:
     """Verdicts with the columns of tests, what helps first."""
     if verdicts.empty:
         return verdicts
-    return _ranked(verdicts.rename(columns={"gain": "difference", "gain_low": "low", "gain_high": "high"}))
+    return _sort_by_verdict(verdicts.rename(columns={"gain": "difference", "gain_low": "low", "gain_high": "high"}))
 
 
-def _with_verdicts(tests: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
+def _join_verdicts(tests: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
     """Tests with their verdicts, if they have any, what helps first; both have the better metric in front."""
     if verdicts.empty:
         return tests
     names = ["language_pair", "compared", "against"]
-    return _ranked(tests.merge(verdicts.drop(columns=["difference", "low", "high"]), on=names, how="outer"))
+    return _sort_by_verdict(tests.merge(verdicts.drop(columns=["difference", "low", "high"]), on=names, how="outer"))
 
 
-def _ranked(pairs: pd.DataFrame) -> pd.DataFrame:
+def _sort_by_verdict(pairs: pd.DataFrame) -> pd.DataFrame:
     rank = pairs["verdict"].map([*LEGEND].index)
     order = pairs.assign(rank=rank, largest=-pairs["difference"]).sort_values(["rank", "largest"], kind="stable")
     return pairs.loc[order.index]

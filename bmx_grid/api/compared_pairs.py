@@ -14,23 +14,23 @@ import numpy as np
 from bmx_grid.api.compared import MOST_JUDGED, Grouping, Level
 from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.core.terminal import Progress
-from bmx_grid.core.wording import counted
-from bmx_grid.evaluations.base import BASE, Finished
+from bmx_grid.core.wording import pluralize
+from bmx_grid.evaluations.base import BASE, ScoredSetting
 from bmx_grid.evaluations.boost_evidence import KeptCorrelations
-from bmx_grid.evaluations.held_out import nuisance_of, rated_of, strata_of
+from bmx_grid.evaluations.held_out import nuisance_of, select_rated, strata_of
 from bmx_grid.evaluations.levels import SystemLevel
-from bmx_grid.evaluations.verdicts import Verdict, evidence_on, judged
+from bmx_grid.evaluations.verdicts import Verdict, evidence_on, label_gains
 from bmx_grid.measures.correlation import Coefficient, correlate
 from bmx_grid.measures.correlations_of_resamples import Unit
 from bmx_grid.measures.grouped import within_groups
-from bmx_grid.measures.kernel_ridge import scattered
+from bmx_grid.measures.kernel_ridge import scatter_rows
 from bmx_grid.measures.multiple_tests import benjamini_hochberg, holm, seed_of_repeats, select_repeats
 from bmx_grid.measures.paired_family import compare_metrics
 from bmx_grid.measures.paired_tests import Alternative, Comparison, compare_sums
 from bmx_grid.measures.paired_tests import compare as compare_correlations
 from bmx_grid.measures.resampling import codes, number_of
 from bmx_grid.measures.system_tests import compare_systems
-from bmx_grid.measures.systems import by_mean, mean
+from bmx_grid.measures.systems import mean, mean_terms
 from bmx_grid.words.perturbation import ROLES, Role
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class ComparisonOptions:
 
 
 @dataclass(frozen=True, eq=False)
-class ScoredColumn(Finished):
+class ScoredColumn(ScoredSetting):
     """A finished setting of a column of scores. log_words: float64[N, k], None if unknown; has_texts: its words too."""
 
     log_words: Floats | None = None
@@ -169,7 +169,7 @@ def _compare_pair(left: ScoredColumn, right: ScoredColumn, options: ComparisonOp
         return compare_correlations(x, y, human, clusters, group=segment_codes.systems, statistic=statistic, **draws)
     x_items, y_items = within_groups(statistic, np.stack([x, y], axis=1), human, segment_codes.items)
     _, first_rows = np.unique(segment_codes.items, return_index=True)
-    return compare_sums(by_mean(x_items), by_mean(y_items), mean, clusters[first_rows], **draws)
+    return compare_sums(mean_terms(x_items), mean_terms(y_items), mean, clusters[first_rows], **draws)
 
 
 def tests_of_pairs(pairs: Pairs, comparisons: Sequence[Comparison], options: ComparisonOptions) -> pd.DataFrame:
@@ -200,7 +200,7 @@ def tests_of_pairs(pairs: Pairs, comparisons: Sequence[Comparison], options: Com
         _repeat_tests(rows, tested, options)
     tests = pd.DataFrame(rows, columns=[*FAMILY_COLUMNS])
     p = tests["p"].astype(np.float64)
-    size = counted(int(p.notna().sum()), "comparison")
+    size = pluralize(int(p.notna().sum()), "comparison")
     family = f"{options.level}: metric against metric, {options.statistic}, {options.test}: {size}"
     tests = tests.assign(p_holm=holm(p), p_bh=benjamini_hochberg(p), family=family)
     if options.is_family:
@@ -271,7 +271,7 @@ def verdicts_of_pairs(
         found = _evidence(list(better_by_row.values()), other, used, options, kept)
         evidence.update(zip(better_by_row, found, strict=True))
         advance(len(found))
-    verdicts = judged([evidence[place] for place in range(len(rows))])
+    verdicts = label_gains([evidence[place] for place in range(len(rows))])
     for row, verdict in zip(rows, verdicts, strict=True):
         row |= {"verdict": verdict.verdict, "because": verdict.because}
         for name in VERDICT_ESTIMATES:
@@ -308,7 +308,7 @@ def _evidence(
     """
     segment_codes = other.codes
     read = _judged_rows(used, segment_codes.items)
-    roles = other.worded if other.has_texts else ()
+    roles = other.text_roles if other.has_texts else ()
     texts = [_words(other, role, read) for role in roles]
     unread = []
     for role in ROLES:
@@ -322,7 +322,7 @@ def _evidence(
     no_lengths = np.zeros((len(read), 1))
     log_words = no_lengths if other.log_words is None else other.log_words[read]
     strata = strata_of([other.segments.segments[row] for row in read], clusters, used[read])
-    rated = rated_of(
+    rated = select_rated(
         kind=options.statistic,
         base=base,
         human=other.segments.human_scores[read],
@@ -352,7 +352,7 @@ def _judged_rows(used: Flags, items: Ints) -> Ints:
     if used.sum() <= MOST_JUDGED:
         return np.arange(len(used))
     sizes = np.bincount(items[used], minlength=number_of(items))
-    order = scattered(len(sizes))
+    order = scatter_rows(len(sizes))
     # An item is kept if fewer than MOST_JUDGED rows come before it.
     before = np.cumsum(sizes[order]) - sizes[order]
     kept = np.zeros(len(sizes), dtype=np.bool_)

@@ -29,7 +29,7 @@ from bmx_grid.api.frames import (
     number_column,
     roles_of,
 )
-from bmx_grid.api.inputs import Function, drawn, keyed, listed, one_name
+from bmx_grid.api.inputs import Function, as_dict, as_name_list, check_resampling, one_name
 from bmx_grid.api.kinds import PANDAS
 from bmx_grid.core.configure import convert
 from bmx_grid.core.errors import ConfigError, DataError, unknown
@@ -42,12 +42,12 @@ from bmx_grid.datasets.table_file import TableFile
 from bmx_grid.evaluations.base import BASE, as_columns
 from bmx_grid.evaluations.level_rows import CorrelationRow
 from bmx_grid.evaluations.levels import OF_SYSTEMS, SystemLevel
-from bmx_grid.evaluations.segment_level import CORRELATIONS, segment_correlations, within_sources
+from bmx_grid.evaluations.segment_level import CORRELATIONS, correlate_within_sources, segment_correlations
 from bmx_grid.evaluations.significance import ALONE
 from bmx_grid.measures.correlation import Coefficient
 from bmx_grid.measures.correlations_of_resamples import Unit
 from bmx_grid.measures.paired_tests import Alternative
-from bmx_grid.measures.resampling import CONFIDENCE, bundled, codes, number_of
+from bmx_grid.measures.resampling import CONFIDENCE, bundle_clusters, codes, number_of
 from bmx_grid.words.attributions import AttributionSet
 from bmx_grid.words.perturbation import Role
 from bmx_grid.words.segmentation import log_words
@@ -130,9 +130,9 @@ def compare(
     options = _checked_options(by, level, statistic, unit, resamples, seed, alternative, confidence)
     table, kind = (frame, PANDAS) if isinstance(frame, TableFile) else frame_table(frame)
     needed = NEEDED[level if level == "system" else by]
-    roles, settings = _read(table, metrics, human, lengths, columns, language_pair, decimal, needed)
+    roles, settings = _read_columns(table, metrics, human, lengths, columns, language_pair, decimal, needed)
     if not options.is_two_sided:
-        settings = _as_named(settings, listed("metrics", metrics))
+        settings = _as_named(settings, as_name_list("metrics", metrics))
     pairs = list(metric_pairs(settings))
     shown = progress_total(len(pairs))
     with Progress(shown, "testing", "pairs of metrics") as progress:
@@ -170,7 +170,7 @@ def _checked_options(
     convert(alternative, Alternative, "alternative")
     if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0 < confidence < 1:
         raise ConfigError(f"confidence: expected a number between 0 and 1, got {confidence!r}. Write 0.9 for 90 %.")
-    resamples, seed = drawn(resamples, seed, FEWEST_RESAMPLES)
+    resamples, seed = check_resampling(resamples, seed, FEWEST_RESAMPLES)
     return ComparisonOptions(by, level, statistic, resamples, seed, unit or "systems", alternative, float(confidence))
 
 
@@ -198,25 +198,25 @@ def _correlation_rows(setting: ScoredColumn, options: ComparisonOptions) -> list
     draws = options.draws
     scores = setting.scores.base_scores[:, None]
 
-    def shown(usual: Sequence[Any]) -> list[Any]:
+    def add_tested_statistic(usual: Sequence[Any]) -> list[Any]:
         """The usual statistics, and the one that tests compare."""
         return list(dict.fromkeys([*usual, options.statistic]))
 
     for human in setting.segments.judgements.aspects:
         if options.level == "system":
-            rows += SystemLevel(setting, BASE, human, draws, wanted=shown(OF_SYSTEMS)).rows()
+            rows += SystemLevel(setting, BASE, human, draws, wanted=add_tested_statistic(OF_SYSTEMS)).rows()
             continue
         (rows_of_metric,) = segment_correlations(
-            setting, [BASE], scores, human, draws, [options.by], shown(CORRELATIONS)
+            setting, [BASE], scores, human, draws, [options.by], add_tested_statistic(CORRELATIONS)
         )
         rows += rows_of_metric
         # Grouped by item, they are among these rows.
         if options.by != "item" and setting.codes.named.any():
-            rows += within_sources(setting, [BASE], scores, human, draws)
+            rows += correlate_within_sources(setting, [BASE], scores, human, draws)
     return rows
 
 
-def _read(
+def _read_columns(
     table: TableFile,
     metrics: str | Sequence[str],
     human: str | None,
@@ -234,9 +234,9 @@ def _read(
     convert(decimal, Decimal, "decimal")
     human = one_name("human", human, "the name of a column")
     language_pair = one_name("language_pair", language_pair)
-    names = listed("metrics", metrics)
-    length_columns = listed("lengths", lengths)
-    roles = _roles(table, names, human, length_columns, keyed("columns", columns), needed)
+    names = as_name_list("metrics", metrics)
+    length_columns = as_name_list("lengths", lengths)
+    roles = _roles(table, names, human, length_columns, as_dict("columns", columns), needed)
     scores = {name: _scores(table, name, decimal) for name in names}
     words = None
     if length_columns:
@@ -331,7 +331,7 @@ def _settings(
 def _bundles(labels: Sequence[NDArray[np.object_]]) -> list[list[str]]:
     """The labels of clusters of each language pair, or of bundles of clusters if there are too many to be drawn."""
     cluster_codes = codes(np.concatenate(labels))
-    bundle_codes = bundled(cluster_codes)
+    bundle_codes = bundle_clusters(cluster_codes)
     if bundle_codes is cluster_codes:
         return [pair_labels.tolist() for pair_labels in labels]
     bundles = range(number_of(bundle_codes))

@@ -22,8 +22,8 @@ from bmx_grid.api.user_files import (
 from bmx_grid.core.configure import CONFIGS, groups, load_option, options, way_to_option
 from bmx_grid.core.errors import BmxError, ConfigError, StoreError, unknown
 from bmx_grid.core.file_keys import check_keys_of_files
-from bmx_grid.core.secrets import masked_address, masked_argument
-from bmx_grid.core.wording import in_shell, option_named, shortened
+from bmx_grid.core.secrets import mask_address, mask_argument
+from bmx_grid.core.wording import find_option, quote_for_shell, shorten
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
@@ -40,7 +40,7 @@ MISSING_VALUE = re.compile(r"[Mm]issing (?:mandatory )?value: ([\w.]+)")
 ABSENT_KEY = re.compile(r"Interpolation key '(?P<key>(?P<group>\w+)\.(?P<name>[^.']+)[^']*)' not found")
 
 
-def composed(
+def compose_config(
     lines: Sequence[str], folder: str | Path | None = None, values: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """The configuration of a sweep as these overrides compose it, checked, with values in place of ${…}.
@@ -55,10 +55,10 @@ def composed(
         further[name] = value
     overrides = [parse_one(line) for line in lines]
     overrides = [parse_one(line) for line in hydra_lines(overrides, place)]
-    return checked(_by_hydra(overrides, place, further), overrides, place, further)
+    return resolve_and_check(_compose_with_hydra(overrides, place, further), overrides, place, further)
 
 
-def checked(
+def resolve_and_check(
     tree: dict[str, Any], overrides: Sequence[Override], folder: Folder, values: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """Check Hydra's composition of the overrides, with values in place of ${…} and without Hydra's own part.
@@ -76,12 +76,12 @@ def checked(
     for key, value in _leaves(tree, "", lists=True):
         if value == MISSING:
             raise ConfigError(_missing(key))
-    config = _resolved(tree)
+    config = _resolve_references(tree)
     keys_of_user = set[str]()
     for key, value in [*_values(overrides), *further.items()]:
         # Mappings of the command line are merged into those of files.
         keys_of_user.update(leaf for leaf, _ in _leaves(value, key))
-    check_keys_of_files(config, _with_copies(keys_of_user, tree))
+    check_keys_of_files(config, _add_copied_keys(keys_of_user, tree))
     return config
 
 
@@ -89,11 +89,11 @@ def hydra_lines(overrides: Sequence[Override], folder: Folder) -> list[str]:
     """The overrides as Hydra takes them: a plus or a quotation mark may be left out, and papers' names are read."""
     lines = list[str]()
     for override in overrides:
-        lines.extend(_lines(parse(_with_option_names(override, folder))))
+        lines.extend(_lines(parse(_replace_option_names(override, folder))))
     return lines
 
 
-def _with_option_names(override: Override, folder: Folder) -> str:
+def _replace_option_names(override: Override, folder: Folder) -> str:
     """Replace the names that papers write by names of options, in an override's key and value."""
     line = override.input_line or ""
     key, sign, text = line.partition("=")
@@ -104,9 +104,9 @@ def _with_option_names(override: Override, folder: Folder) -> str:
     value = override.value()
     known = option_names(group, folder)
     if isinstance(value, list):
-        names = [option_named(str(name), known) for name in value]
+        names = [find_option(str(name), known) for name in value]
         return line if names == value else f"{key}=[{','.join(names)}]"
-    name = option_named(str(value), known)
+    name = find_option(str(value), known)
     return line if name == value or value is None else f"{key}={name}"
 
 
@@ -119,7 +119,7 @@ def _key_with_option_names(key: str, folder: Folder) -> str:
         group = "explainer"
         place = 2
     if group in GROUPS_OF_SEVERAL and len(parts) > place:
-        parts[place] = option_named(parts[place], option_names(group, folder))
+        parts[place] = find_option(parts[place], option_names(group, folder))
     return ".".join(parts)
 
 
@@ -138,7 +138,7 @@ def _leaves(node: Any, key: str, *, lists: bool = False) -> Iterator[tuple[str, 
         yield key, node
 
 
-def _with_copies(keys: set[str], tree: Mapping[str, Any]) -> set[str]:
+def _add_copied_keys(keys: set[str], tree: Mapping[str, Any]) -> set[str]:
     """Add the keys of parts copied by reference: ${metric.judge} has the user's settings of judge.
 
     tree: ${…} as it is written.
@@ -180,7 +180,7 @@ def parse(line: str) -> Override:
             way_out = f'quote a list and its values: \'{key}=["A B","C"]\''
         if "=" not in line:
             way_out = "write KEY=VALUE, a sweep as +sweep=NAME"
-        raise ConfigError(f"{shown_argument(line)} cannot be read as KEY=VALUE; {way_out}.") from error
+        raise ConfigError(f"{quote_argument(line)} cannot be read as KEY=VALUE; {way_out}.") from error
     return override
 
 
@@ -188,21 +188,21 @@ def parse_one(line: str) -> Override:
     """`parse`, of one value. Raises ConfigError for several."""
     override = parse(line)
     if override.is_sweep_override():
-        key, _, text = masked_argument(line).partition("=")
+        key, _, text = mask_argument(line).partition("=")
         listed = f"{key}=[{text}]"
         # A blank parts arguments.
         if not PLAIN_LIST.fullmatch(text):
-            listed = in_shell(listed)
-        raise ConfigError(f"{shown_argument(line)}: several values; write {listed} for a list, or add --multirun.")
+            listed = quote_for_shell(listed)
+        raise ConfigError(f"{quote_argument(line)}: several values; write {listed} for a list, or add --multirun.")
     return override
 
 
-def shown_argument(line: str) -> str:
+def quote_argument(line: str) -> str:
     """An argument as messages show it: without passwords, and shortened."""
-    return repr(shortened(masked_argument(line), 100))
+    return repr(shorten(mask_argument(line), 100))
 
 
-def _by_hydra(overrides: Sequence[Override], folder: Folder, values: Mapping[str, Any]) -> dict[str, Any]:
+def _compose_with_hydra(overrides: Sequence[Override], folder: Folder, values: Mapping[str, Any]) -> dict[str, Any]:
     """What Hydra composes, as plain values with ${…} as it is written. Raises ConfigError."""
     from hydra import compose
     from omegaconf import OmegaConf
@@ -237,9 +237,9 @@ def mistakes(overrides: Sequence[Override], folder: Folder) -> Iterator[None]:
         if group not in groups():
             # Hydra lists the options, then the searched folders.
             said = " ".join(str(error).partition("Config search path:")[0].split())
-            raise ConfigError(f"{_of_sweep(overrides, folder)}{said}") from error
+            raise ConfigError(f"{_sweep_file_prefix(overrides, folder)}{said}") from error
         there_is_none = unknown(group, name, option_names(group, folder)) + way_to_option(group, name)
-        raise ConfigError(_of_sweep(overrides, folder) + there_is_none) from error
+        raise ConfigError(_sweep_file_prefix(overrides, folder) + there_is_none) from error
     except OSError as error:
         raise StoreError(f"{error.filename}: {error.strerror}; choose another output_dir.") from error
     # Hydra raises a dozen unrelated types (AttributeError and TypeError among them) for mistakes of users, and this
@@ -252,12 +252,12 @@ def mistakes(overrides: Sequence[Override], folder: Folder) -> Iterator[None]:
             if isinstance(inner, BmxError):
                 raise inner from error
             inner = inner.__cause__ or inner.__context__
-        arguments = ", ".join(shown_argument(override.input_line or "") for override in overrides)
+        arguments = ", ".join(quote_argument(override.input_line or "") for override in overrides)
         reason = f"{_reason(error)}."
         # Errors in options of the command itself name them.
         if arguments and "--" not in reason:
             reason = f"{arguments} cannot be composed: {_reason(error)}; correct them, or leave them out."
-        raise ConfigError(_of_sweep(overrides, folder) + reason) from error
+        raise ConfigError(_sweep_file_prefix(overrides, folder) + reason) from error
 
 
 def _lines(override: Override) -> Iterator[str]:
@@ -299,7 +299,7 @@ def _hydra() -> Iterator[None]:
         GlobalHydra.instance().hydra = hydra
 
 
-def _of_sweep(overrides: Sequence[Override], folder: Folder) -> str:
+def _sweep_file_prefix(overrides: Sequence[Override], folder: Folder) -> str:
     """The beginning of a message on a choice in a user's sweep: its file."""
     chosen = _values(overrides)
     for group, name, file in user_files_of(folder):
@@ -348,7 +348,7 @@ def _missing(key: str) -> str:
     return f"{key}: {MISSING} is the mark of a missing value; write {key}=VALUE."
 
 
-def _resolved(config: Mapping[str, Any]) -> dict[str, Any]:
+def _resolve_references(config: Mapping[str, Any]) -> dict[str, Any]:
     """The configuration with values in place of ${…}. Raises ConfigError."""
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
@@ -373,4 +373,4 @@ def _reason(error: BaseException) -> str:
         return "keys or files refer to each other in a circle, or are nested too deeply"
     first_line, *_ = str(error.__cause__ or error).split("\n")
     reason = first_line[:300].strip().rstrip(".")
-    return masked_address(reason) or type(error).__name__
+    return mask_address(reason) or type(error).__name__

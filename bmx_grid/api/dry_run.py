@@ -15,7 +15,7 @@ import numpy as np
 
 from bmx_grid.attribution.explain import score_requests
 from bmx_grid.core.errors import BmxError, component_errors
-from bmx_grid.core.wording import counted, first_line, named
+from bmx_grid.core.wording import first_line, join_names, pluralize
 from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.metrics.base import Metric
 from bmx_grid.models.files import would_be_fetched
@@ -32,14 +32,14 @@ SLOW = f"its model was not loaded and {TIMED_TEXTS} texts scored within {SECONDS
 
 
 @dataclass(frozen=True)
-class Timed:
+class TimePerText:
     """Seconds per text of a metric; None, and why, if it was not timed."""
 
     seconds: float | None
     why: str = ""
 
 
-Works = dict[str, Callable[[], Timed]]
+Works = dict[str, Callable[[], TimePerText]]
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def downloads(plan: SweepPlan) -> list[Download]:
     """The models that are not on this machine, without duplicates. Sends no request."""
     users: dict[str, list[str]] = {}
     for name, part in _parts(plan):
-        for model, revision in part.pretrained():
+        for model, revision in part.pretrained_models():
             if would_be_fetched(model, revision):
                 users.setdefault(model, []).append(name)
     to_fetch = []
@@ -75,7 +75,7 @@ def time_and_downloads(plan: SweepPlan, evaluations: Mapping[str, Evaluation]) -
     whole = sum(sum(map(evaluation.cost, sizes)) for evaluation in evaluations.values())
     untimed = [name for name in plan.unavailable if n_texts[name] > 0]
     ends = {}
-    for name, per_text in timed(plan).items():
+    for name, per_text in time_metrics(plan).items():
         if per_text.seconds is None:
             untimed.append(name)
             ends[name] = f"; not timed: {per_text.why}"
@@ -87,7 +87,7 @@ def time_and_downloads(plan: SweepPlan, evaluations: Mapping[str, Evaluation]) -
     for download in downloads(plan):
         size = "size unknown" if download.gigabytes is None else f"{download.gigabytes:g} GB"
         lines.append(f"to download: {download.model} ({', '.join(download.users)}), {size}")
-    without = f", without scoring with {named(untimed)}" if untimed else ""
+    without = f", without scoring with {join_names(untimed)}" if untimed else ""
     lines.append(f"the whole sweep takes about {duration(whole)} in one process on this machine{without}")
     return ends, lines
 
@@ -97,8 +97,8 @@ def duration(seconds: float) -> str:
     if seconds < 60:
         return f"{math.ceil(seconds)} s"
     if seconds < 120 * 60:
-        return counted(math.ceil(seconds / 60), "minute")
-    return counted(math.ceil(seconds / 3600), "hour")
+        return pluralize(math.ceil(seconds / 60), "minute")
+    return pluralize(math.ceil(seconds / 3600), "hour")
 
 
 def _parts(plan: SweepPlan) -> list[tuple[str, Any]]:
@@ -116,7 +116,7 @@ def _parts(plan: SweepPlan) -> list[tuple[str, Any]]:
     return [*metrics.items(), *explainers.items()]
 
 
-def timed(plan: SweepPlan, seconds: float = SECONDS) -> dict[str, Timed]:
+def time_metrics(plan: SweepPlan, seconds: float = SECONDS) -> dict[str, TimePerText]:
     """Time each available metric per text, by name; light metrics first.
 
     Metrics score in one extra process that is ended after `seconds`: a slow one cannot delay a dry run, and this
@@ -130,13 +130,13 @@ def timed(plan: SweepPlan, seconds: float = SECONDS) -> dict[str, Timed]:
     for name, metric, items in samples:
         if name in plan.unavailable:
             continue
-        if metric.leaves_traces:
-            times[name] = Timed(None, TRACES)
-        elif any(would_be_fetched(model, revision) for model, revision in metric.pretrained()):
-            times[name] = Timed(None, NOT_HERE)
+        if metric.has_side_effects:
+            times[name] = TimePerText(None, TRACES)
+        elif any(would_be_fetched(model, revision) for model, revision in metric.pretrained_models()):
+            times[name] = TimePerText(None, NOT_HERE)
         else:
             works[name] = partial(seconds_per_text, metric, items)
-    return times | _within(seconds, works)
+    return times | _run_with_time_limit(seconds, works)
 
 
 class _Sample(NamedTuple):
@@ -167,11 +167,11 @@ def _samples(plan: SweepPlan) -> list[_Sample]:
     return samples
 
 
-def _within(seconds: float, works: Works) -> dict[str, Timed]:
+def _run_with_time_limit(seconds: float, works: Works) -> dict[str, TimePerText]:
     """Do the works in order in another process, and return their results; unfinished ones were too slow."""
     from bmx_grid.sweep.executors.local import processes
 
-    times = {name: Timed(None, SLOW) for name in works}
+    times = {name: TimePerText(None, SLOW) for name in works}
     if not works:
         return times
     end = time.monotonic() + seconds
@@ -186,17 +186,17 @@ def _within(seconds: float, works: Works) -> dict[str, Timed]:
                     raise
                 # The process was killed, or the metric cannot be pickled: the error is reported.
                 except Exception as error:
-                    times[name] = Timed(None, first_line(error))
+                    times[name] = TimePerText(None, first_line(error))
     except TimeoutError:
         pass  # leaving the block has ended the process
     return times
 
 
-def seconds_per_text(metric: Metric, items: Sequence[Item]) -> Timed:
+def seconds_per_text(metric: Metric, items: Sequence[Item]) -> TimePerText:
     """How long a text takes a metric that has loaded its model; of TIMED_TEXTS perturbations of all the items."""
     requests = _requests(items)
     if not requests:
-        return Timed(None, "its texts have no words")
+        return TimePerText(None, "its texts have no words")
     try:
         with warnings.catch_warnings(), component_errors():
             # They are shown when the sweep runs.
@@ -209,8 +209,8 @@ def seconds_per_text(metric: Metric, items: Sequence[Item]) -> Timed:
             took = time.perf_counter() - start
             n_texts = sum(metric.count_texts(request.item, len(request.plan)) for request in requests)
     except BmxError as error:
-        return Timed(None, str(error))
-    return Timed(took / n_texts)
+        return TimePerText(None, str(error))
+    return TimePerText(took / n_texts)
 
 
 def _requests(items: Sequence[Item]) -> list[Request]:

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bmx_grid.api.inputs import keyed, listed, one_name, path
+from bmx_grid.api.inputs import as_dict, as_name_list, one_name, path
 from bmx_grid.api.kinds import FrameKind, frame_kind, plain_values
 from bmx_grid.api.run_results import Run
-from bmx_grid.api.sweeps import swept
+from bmx_grid.api.sweeps import run_keys
 from bmx_grid.core.configure import convert
 from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.core.identity import digest, identity, runtime
 from bmx_grid.core.ragged import Floats
-from bmx_grid.core.wording import visible
+from bmx_grid.core.wording import escape_unprintable
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.column_roles import Roles, roles_of_table
 from bmx_grid.datasets.lines import Decimal, parse_numbers
@@ -49,7 +49,7 @@ class Frame(DatasetReader):
     sets: Mapping[str, SegmentSet] = runtime()
     content: str = identity()
 
-    def read(self, data_dir: Path, language_pair: str) -> SegmentSet:
+    def load_segments(self, data_dir: Path, language_pair: str) -> SegmentSet:
         return self.sets[language_pair]
 
 
@@ -93,8 +93,8 @@ def _is_file(table: TableFile) -> bool:
 def roles_of(table: TableFile, columns: Columns | None, needed: Sequence[str], taken: Sequence[str] = ()) -> Roles:
     """Role -> its columns, as `roles_of_table` finds them; taken: columns that play another part."""
     chosen = {}
-    for role, names in keyed("columns", columns).items():
-        chosen[role] = listed(f"columns: {role}", names)
+    for role, names in as_dict("columns", columns).items():
+        chosen[role] = as_name_list(f"columns: {role}", names)
     way_out = "--columns {}=COLUMN" if _is_file(table) else "columns={{'{}': 'COLUMN'}}"
     return roles_of_table(table, chosen, needed, way_out, taken=taken).roles
 
@@ -109,7 +109,7 @@ def number_column(table: TableFile, name: str, decimal: Decimal = ".") -> Floats
     comma_option = "--decimal=," if _is_file(table) else "decimal=','"
 
     def where(row: int) -> str:
-        return visible(table.where(row))
+        return escape_unprintable(table.where(row))
 
     values = table.take([name])[name]
     numbers = np.array(parse_numbers(values, where, score_in_words, way_out, decimal, comma_option))
@@ -235,8 +235,8 @@ def grid(
     # What identifies the data set: a frame has no file.
     content = digest([segments.fingerprint() for segments in sets.values()])
     reader = Frame(sets=sets, language_pairs=tuple(sets), content=content[:16])
-    values = {"tracking": "none", "name": NAME, **keys, **keyed("settings", settings)}
+    values = {"tracking": "none", "name": NAME, **keys, **as_dict("settings", settings)}
     values |= {"metric": metric, "explainer": explainer, "dataset": {NAME: reader}}
     if output_dir is not None:
         values["output_dir"] = path("output_dir", output_dir)
-    return swept(values, quiet=quiet, temporary=output_dir is None, kind=kind)
+    return run_keys(values, quiet=quiet, temporary=output_dir is None, kind=kind)

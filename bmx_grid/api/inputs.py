@@ -17,11 +17,11 @@ import numpy as np
 from bmx_grid.attribution.scorer import Scorer
 from bmx_grid.attribution.texts import SURROGATE
 from bmx_grid.core.configure import LARGEST_COUNT, check_seed, convert
-from bmx_grid.core.errors import ComponentError, ConfigError, component_error, exception_line, shown
+from bmx_grid.core.errors import ComponentError, ConfigError, component_error, exception_line, quote_value
 from bmx_grid.core.identity import Component, identity, runtime
 from bmx_grid.core.ragged import Floats
-from bmx_grid.core.storage import expanded
-from bmx_grid.core.wording import counted
+from bmx_grid.core.storage import expand_home
+from bmx_grid.core.wording import pluralize
 from bmx_grid.metrics.base import Metric
 from bmx_grid.words.perturbation import ROLES, Item, Role
 
@@ -44,7 +44,7 @@ def plain_value(value: Any) -> Any:
     return value
 
 
-def drawn(resamples: Any, seed: Any, least: int) -> tuple[int, int]:
+def check_resampling(resamples: Any, seed: Any, least: int) -> tuple[int, int]:
     """The number of resamples, at least `least`, and their seed. Raises ConfigError."""
     count: int = convert(plain_value(resamples), int, "resamples")
     if not least <= count <= LARGEST_COUNT:
@@ -59,23 +59,23 @@ def one_name(argument: str, value: Any, what: str = "a name") -> str | None:
     raise ConfigError(f"{argument}: expected {what} (a text), got a {type(value).__name__}; write {argument}='NAME'.")
 
 
-def listed(name: str, value: Any) -> list[str]:
+def as_name_list(name: str, value: Any) -> list[str]:
     """Names, one or several. Raises ConfigError for anything but a name or an ordered list of different names."""
     value = plain_value(value)
     if isinstance(value, str):
         return [value]
     if not isinstance(value, Iterable) or isinstance(value, Mapping | Set):
-        raise ConfigError(f"{name}: expected a name or a list of names, got {shown(value, 60)}.")
+        raise ConfigError(f"{name}: expected a name or a list of names, got {quote_value(value, 60)}.")
     names = [str(item) for item in value]
     if len(set(names)) < len(names):
         raise ConfigError(f"{name}: {', '.join(names)[:60]}: a name is repeated; write each name one time.")
     return names
 
 
-def keyed(name: str, value: Mapping[str, Any] | None) -> dict[str, Any]:
+def as_dict(name: str, value: Mapping[str, Any] | None) -> dict[str, Any]:
     """Keys and values; none for None. Raises ConfigError for anything but a mapping."""
     if not isinstance(value, Mapping | None):
-        raise ConfigError(f"{name}: expected a dictionary of keys and values, got {shown(value, 60)}.")
+        raise ConfigError(f"{name}: expected a dictionary of keys and values, got {quote_value(value, 60)}.")
     return dict(value or {})
 
 
@@ -83,8 +83,8 @@ def path(name: str, value: str | os.PathLike[str]) -> Path:
     """A path. Raises ConfigError for anything else, and for an empty one."""
     is_path = isinstance(value, str | os.PathLike) and os.fspath(value)
     if not is_path or SURROGATE.search(str(value)):
-        raise ConfigError(f"{name}: expected a path, got {shown(value, 60)}.")
-    return expanded(value)
+        raise ConfigError(f"{name}: expected a path, got {quote_value(value, 60)}.")
+    return expand_home(value)
 
 
 def recipe_of(value: str | os.PathLike[str] | Recipe | None) -> Recipe | None:
@@ -162,13 +162,13 @@ def _not_scores(returned: Any, count: int) -> str:
         if isinstance(returned, list | tuple):
             for number, score in enumerate(returned, start=1):
                 if not isinstance(score, Real):
-                    return f"{shown(score)} as the score of segment {number}"
-        return f"{shown(returned)} ({type(returned).__name__})"
+                    return f"{quote_value(score)} as the score of segment {number}"
+        return f"{quote_value(returned)} ({type(returned).__name__})"
     if len(array) != count:
-        return f"{counted(len(array), 'value')} for {counted(count, 'segment')}"
+        return f"{pluralize(len(array), 'value')} for {pluralize(count, 'segment')}"
     # Only booleans and real numbers are scores.
     if array.dtype.kind not in "biuf":
-        return f"{shown(array[0].item())} as the score of segment 1"
+        return f"{quote_value(array[0].item())} as the score of segment 1"
     return ""
 
 
@@ -227,4 +227,6 @@ def _part(group: str, item: Any, name: str | None = None) -> Any:
         return item
     if group == "metric" and callable(item) and not isinstance(item, type):
         return function_metric(item, name)
-    raise ConfigError(f"{group}: expected a name, an object or a list of names and objects, got {shown(item, 60)}.")
+    raise ConfigError(
+        f"{group}: expected a name, an object or a list of names and objects, got {quote_value(item, 60)}."
+    )

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from bmx_grid.api.inputs import listed, one_name, path
+from bmx_grid.api.inputs import as_name_list, one_name, path
 from bmx_grid.api.kinds import PANDAS, FrameKind
 from bmx_grid.attribution.scored import MOST_SHOWN
 from bmx_grid.core.configure import convert, load_option
@@ -22,7 +22,14 @@ from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, unkno
 from bmx_grid.core.file_keys import check_keys_of_files
 from bmx_grid.core.pages import Side, texts_in_notebook
 from bmx_grid.core.storage import is_folder
-from bmx_grid.core.wording import counted, factor_in_words, option_named, setting_label, visible, visible_lines
+from bmx_grid.core.wording import (
+    escape_lines,
+    escape_unprintable,
+    factor_in_words,
+    find_option,
+    pluralize,
+    setting_label,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,7 +81,7 @@ class Words:
 
     def __repr__(self) -> str:
         n_segments = self.frame["id"].nunique()
-        return visible(f"Words({setting_label(*self.names)}: {counted(n_segments, 'segment')})")
+        return escape_unprintable(f"Words({setting_label(*self.names)}: {pluralize(n_segments, 'segment')})")
 
     def _repr_html_(self) -> str:
         """The first segments: a word in blue raises the score, one in orange lowers it."""
@@ -88,7 +95,7 @@ class Words:
         return texts_in_notebook(f"{setting_label(*self.names)}.", segments)
 
 
-def chosen_settings(settings: Sequence[Sequence[str]], names: Names) -> list[int]:
+def select_settings(settings: Sequence[Sequence[str]], names: Names) -> list[int]:
     """The positions of the settings, each its four names, that fit. Raises ConfigError for a name that none has."""
     fits = list(range(len(settings)))
     for place, (factor, name) in enumerate(zip(FACTORS, names, strict=True)):
@@ -96,16 +103,16 @@ def chosen_settings(settings: Sequence[Sequence[str]], names: Names) -> list[int
         if name is None:
             continue
         known = {setting[place] for setting in settings}
-        name = option_named(name, sorted(known))
+        name = find_option(name, sorted(known))
         if name not in known:
             raise ConfigError(f"{factor}: {unknown(factor_in_words(factor), str(name), known)}")
         fits = [row for row in fits if settings[row][place] == name]
     return fits
 
 
-def chosen_setting(settings: Sequence[Sequence[str]], names: Names) -> int:
+def select_one_setting(settings: Sequence[Sequence[str]], names: Names) -> int:
     """The position of the one setting that fits. Raises ConfigError as above, and if none or several settings fit."""
-    fits = chosen_settings(settings, names)
+    fits = select_settings(settings, names)
     if len(fits) != 1:
         # Of no setting that fits, the first ones of all.
         candidates = [settings[row] for row in fits] or settings
@@ -329,13 +336,13 @@ class Run:
         with style():
             figure: Any
             if kind == "heatmap":
-                figure = heat_maps(self.analysis, chosen_settings(settings, names))
+                figure = heat_maps(self.analysis, select_settings(settings, names))
             elif drawings and kind != "curves":
                 figure = drawings[0].draw()
                 if len(drawings) > 1:
                     warnings.warn("Not all boosts are drawn; report.html shows all.", stacklevel=2)
             else:
-                figure = correlation_over_p(self.analysis, chosen_setting(settings, names))
+                figure = correlation_over_p(self.analysis, select_one_setting(settings, names))
 
         def picture() -> bytes:
             image = io.BytesIO()
@@ -392,20 +399,20 @@ class Run:
         config = {**self._configuration(), "seeds": [], "dry_run": True}
         plan = plan_sweep(config).plan
         explained = [setting for setting in plan.settings if setting.explainer is not None]
-        if not explained and plan.failed:
-            failure = plan.failed[0]
+        if not explained and plan.failures:
+            failure = plan.failures[0]
             raise DataMissingError(f"{self.folder}: {failure.label}: {failure.reason}")
         names = (dataset, language_pair, metric, explainer)
-        place = chosen_setting([setting.names for setting in explained], names)
+        place = select_one_setting([setting.names for setting in explained], names)
         setting = explained[place]
         if setting.missing:
             raise DataMissingError(f"{setting.label}: attributions are not in the cache; run the sweep again with it.")
         finished = setting.load()
         stored = finished.scores
-        texts = {role: finished.words_of(role) for role in stored.by_role}
+        texts = {role: finished.words(role) for role in stored.by_role}
         segments = setting.segments.segments
         known = {segment.id for segment in segments}
-        wanted = known if ids is None else set(listed("ids", ids))
+        wanted = known if ids is None else set(as_name_list("ids", ids))
         for name in sorted(wanted - known):
             first_ids = sorted(known)[:10]
             raise ConfigError(f"ids: {unknown('segment', name, first_ids)}")
@@ -465,19 +472,19 @@ class Run:
         lines, frame = self._answer()
         answer = answer_text(self.analysis, terminal_width()) if "settings" in self.names else ""
         if answer:
-            failures = [f"{counted(self.n_failed, 'failure')}."] if self.n_failed else []
+            failures = [f"{pluralize(self.n_failed, 'failure')}."] if self.n_failed else []
             lines = [answer, *failures]
         table = ""
         if len(frame):
             n_names = frame.shape[1] - frame.select_dtypes("number").shape[1]
             columns = [Column(str(name), form=".4f" if kind.kind == "f" else "") for name, kind in frame.dtypes.items()]
             title = "Every setting" if len(self.analysis.table) else "Metrics alone"
-            table = as_text(Table.of("settings", title, frame, columns, names=n_names), terminal_width())
-        return visible_lines("\n".join([*lines, "", table]).strip())
+            table = as_text(Table.from_rows("settings", title, frame, columns, names=n_names), terminal_width())
+        return escape_lines("\n".join([*lines, "", table]).strip())
 
     def __repr__(self) -> str:
         failed = f", {self.n_failed} failed" if self.n_failed else ""
-        n_tables = counted(len(self.names), "table")
+        n_tables = pluralize(len(self.names), "table")
         place = repr(str(self.folder)) if self._temporary is None else "temporary"
         return f"Run({place}: {n_tables}{failed})"
 
@@ -486,9 +493,9 @@ class Run:
         from bmx_grid.report.html import answer_in_notebook
 
         analysis = self.analysis if "settings" in self.names else None
-        remarks: Sequence[str] = [f"{counted(self.n_failed, 'failure')}."] if self.n_failed else []
+        remarks: Sequence[str] = [f"{pluralize(self.n_failed, 'failure')}."] if self.n_failed else []
         table = ""
-        if analysis is None or not analysis.judged:
+        if analysis is None or not analysis.has_verdicts:
             remarks, frame = self._answer()
             if len(frame):
                 table = frame.to_html(index=False, max_rows=MOST_ROWS, float_format=FOUR_DIGITS)
@@ -501,15 +508,15 @@ class Run:
         """The answer, and a table with the gains at the published points and their intervals."""
         import pandas as pd
 
-        from bmx_grid.analysis.headline import answer
+        from bmx_grid.analysis.headline import summary_lines
 
         lines: list[str] = []
         if self.n_failed:
-            failures = counted(self.n_failed, "failure")
+            failures = pluralize(self.n_failed, "failure")
             lines.append(f"{failures}.")
         # A folder without settings is that of a sweep in which all failed.
         if "settings" in self.names:
-            lines = [*answer(self.analysis), *lines]
+            lines = [*summary_lines(self.analysis), *lines]
         if "settings" in self.names and len(self.analysis.table):
             frame, columns = self._gains()
             names: tuple[str, ...] = FACTORS
@@ -530,7 +537,7 @@ class Run:
         from bmx_grid.analysis.points import declared_points, point_name
         from bmx_grid.evaluations.boost_evidence import PUBLISHED
 
-        rows = self.analysis.ask(declared_points)
+        rows = self.analysis.compute_once(declared_points)
         rows = rows[rows["point"] == PUBLISHED]
         tested = rows.loc[rows["low"].notna(), [*FACTORS, "gain", "low", "high"]]
         frame = self._frame("settings").merge(tested, on=[*FACTORS], how="left")

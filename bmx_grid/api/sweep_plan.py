@@ -18,7 +18,7 @@ from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
 from bmx_grid.core.configure import build, build_options, check_seed, convert
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import Component, digest
-from bmx_grid.core.secrets import asking_nobody, masked
+from bmx_grid.core.secrets import asking_nobody, mask_secrets
 from bmx_grid.core.storage import check_place as check_cache
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.evaluations.base import Evaluation
@@ -28,7 +28,7 @@ from bmx_grid.measures.grid import GridSpec
 from bmx_grid.metrics.base import Metric
 from bmx_grid.sweep.executors.base import Executor
 from bmx_grid.sweep.folder import strip_runtime_keys
-from bmx_grid.sweep.further import with_further_texts
+from bmx_grid.sweep.further import add_further_texts
 from bmx_grid.sweep.judge import fingerprint, grid_evaluation
 from bmx_grid.sweep.plan import make_plan
 from bmx_grid.sweep.settings import NotRun, PlanOptions, SweepPlan
@@ -98,7 +98,7 @@ class Sweep:
         """SHA-256 of all that the files of this sweep depend on, known before anything is computed."""
         from bmx_grid._version import __version__
 
-        refused = [(setting.label, setting.reason) for setting in (*self.plan.left_out, *self.plan.failed)]
+        refused = [(setting.label, setting.reason) for setting in (*self.plan.left_out, *self.plan.failures)]
         of_settings = [fingerprint(setting, self.evaluations) for setting in self.plan.everything]
         return digest([__version__, self.configuration(), vars(self.settings.figures), of_settings, refused])
 
@@ -128,7 +128,7 @@ def plan_sweep(config: Mapping[str, Any]) -> Sweep:
         node = nodes.get(name)
         if isinstance(node, Mapping) and node.get("sides") is not None:
             _check_sides(name, explainer, reading)
-        elif grid is not None and not reading and not explainer.is_given:
+        elif grid is not None and not reading and not explainer.is_imported:
             explainers[name] = replace(explainer, sides=("hypothesis",))  # nothing reads the words of the other side
     if settings.analysis:
         from bmx_grid.analysis.finished import options_of
@@ -142,7 +142,7 @@ def plan_sweep(config: Mapping[str, Any]) -> Sweep:
         plan = make_plan(datasets, metrics, explainers, settings)
     _warn_of_labels(plan, evaluations)
     applicable, left_out = _applicable(evaluations, plan)
-    plan = with_further_texts(plan, applicable, settings.cache_dir)
+    plan = add_further_texts(plan, applicable, settings.cache_dir)
     return Sweep(settings, plan, None if grid is None else grid.spec, applicable, left_out, executor, tracker, config)
 
 
@@ -221,7 +221,7 @@ def _applicable(
 
 def config_text(config: Mapping[str, Any]) -> str:
     """A configuration as YAML, without passwords."""
-    return yaml.dump(masked(config), Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+    return yaml.dump(mask_secrets(config), Dumper=_Dumper, sort_keys=False, allow_unicode=True)
 
 
 class _Dumper(yaml.SafeDumper):

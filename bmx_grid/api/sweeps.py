@@ -9,13 +9,13 @@ from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.api.inputs import Function, drawn, keyed, one_name, parts_of, path, plain_value
+from bmx_grid.api.inputs import Function, as_dict, check_resampling, one_name, parts_of, path, plain_value
 from bmx_grid.api.kinds import PANDAS, FrameKind
 from bmx_grid.api.run_results import Run, TemporaryFolder
 from bmx_grid.core.configure import convert, folder_path, groups, options
-from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, shown
+from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, quote_value
 from bmx_grid.core.terminal import plain_warnings
-from bmx_grid.core.wording import named, option_named
+from bmx_grid.core.wording import find_option, join_names
 
 if TYPE_CHECKING:
     from types import EllipsisType
@@ -83,17 +83,17 @@ def run(
     for override in overrides:
         if not isinstance(override, str):
             raise ConfigError(
-                f"overrides: expected texts such as 'limit=3', got {shown(override)}; write keys as arguments, as "
-                "run('quickstart', limit=3), and keys with dots in settings={'KEY.KEY': VALUE}."
+                f"overrides: expected texts such as 'limit=3', got {quote_value(override)}; write keys as arguments, "
+                "as run('quickstart', limit=3), and keys with dots in settings={'KEY.KEY': VALUE}."
             )
     named_here = {"metric": metric, "explainer": explainer, "limit": limit, "output_dir": output_dir}
     given = {name: value for name, value in named_here.items() if value is not ...}
-    values = {**given, **keys, **keyed("settings", settings)}
+    values = {**given, **keys, **as_dict("settings", settings)}
     folder = None if config_dir is None else path("config_dir", config_dir)
-    return swept(values, one_name("sweep", sweep), overrides, folder, quiet=quiet)
+    return run_keys(values, one_name("sweep", sweep), overrides, folder, quiet=quiet)
 
 
-def swept(
+def run_keys(
     keys: Mapping[str, Any],
     sweep: str | None = None,
     overrides: Sequence[str] = (),
@@ -109,7 +109,7 @@ def swept(
     kind: of the frames that the Run gives.
     Raises as `run`.
     """
-    from bmx_grid.api.compose import composed
+    from bmx_grid.api.compose import compose_config
     from bmx_grid.api.sweep import run_sweep
 
     quiet = convert(plain_value(quiet), bool, "quiet")
@@ -133,7 +133,7 @@ def swept(
     if sweep is not None:
         lines.append(f"sweep={sweep}")
     other_keys = {key: plain_value(value) for key, value in values.items()}
-    config = composed([*lines, *overrides], config_dir, other_keys)
+    config = compose_config([*lines, *overrides], config_dir, other_keys)
     for group, parts in objects.items():
         config[group] = {**(config.get(group) or {}), **parts}
     if config["dry_run"]:
@@ -144,7 +144,7 @@ def swept(
             warnings.warn(ended.moved, stacklevel=2)
     if not ended.n_done:
         reasons = [f"{refused.label}: {refused.reason}" for refused in ended.failed]
-        raise DataError(f"no setting could be run: {named(reasons, separator='; ')}") from _cause(ended.failed)
+        raise DataError(f"no setting could be run: {join_names(reasons, separator='; ')}") from _cause(ended.failed)
     return Run(folder_path(config["output_dir"], "output_dir"), ended.n_failed, folder, config, kind)
 
 
@@ -164,7 +164,7 @@ def _names_and_objects(group: str, value: Any) -> tuple[list[str], dict[str, Any
         return [], {}
     parts = parts_of(group, value)
     # As papers write them, names may have signs that an override may not.
-    names = [option_named(name, options(group)) for name, part in parts.items() if part is None]
+    names = [find_option(name, options(group)) for name, part in parts.items() if part is None]
     return names, {name: part for name, part in parts.items() if part is not None}
 
 
@@ -206,9 +206,9 @@ def analyse(
         >>> frame[["run_a", "run_b", "language_pair"]].drop_duplicates().head(2).to_dict("list")
         {'run_a': ['cased', 'cased'], 'run_b': ['lower', 'lower'], 'language_pair': ['de-en', 'en-de']}
     """
-    from bmx_grid.analysis.side_by_side import side_by_side
+    from bmx_grid.analysis.side_by_side import compare_sweeps
 
-    resamples, seed = drawn(resamples, seed, 1)
+    resamples, seed = check_resampling(resamples, seed, 1)
     one_name("correlation", correlation)
     # A text is a sequence, too: one folder.
     is_list = isinstance(runs, Sequence) and not isinstance(runs, str)
@@ -220,7 +220,7 @@ def analyse(
             folders.append(finished.place)
         else:
             folders.append(path("runs", finished))
-    return side_by_side(folders, correlation=correlation, resamples=resamples, seed=seed)
+    return compare_sweeps(folders, correlation=correlation, resamples=resamples, seed=seed)
 
 
 def runs(folder: str | Path) -> pd.DataFrame:

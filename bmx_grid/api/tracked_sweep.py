@@ -10,14 +10,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.analysis.base import FACTORS, Given, each_group, first_row
-from bmx_grid.analysis.headline import answer
-from bmx_grid.analysis.paper_numbers import papers_numbers
-from bmx_grid.analysis.points import in_sample_in_words
-from bmx_grid.analysis.questions import Analysis, numbers
-from bmx_grid.analysis.verdict_rows import of_settings
+from bmx_grid.analysis.base import FACTORS, SweepTables, each_group, first_row
+from bmx_grid.analysis.headline import summary_lines
+from bmx_grid.analysis.paper_numbers import compare_with_paper
+from bmx_grid.analysis.points import describe_in_sample_gains
+from bmx_grid.analysis.questions import Analysis, tracked_metrics
+from bmx_grid.analysis.verdict_rows import setting_verdicts
 from bmx_grid.api.sweep_plan import Sweep
-from bmx_grid.core.wording import counted
+from bmx_grid.core.wording import pluralize
 from bmx_grid.evaluations.base import Estimate
 from bmx_grid.report.answer import MOST_ROWS, verdict_tables
 from bmx_grid.report.table import as_markdown, markdown
@@ -35,7 +35,7 @@ READING = "Gains are differences of correlations with human scores, on segments 
 
 
 @dataclass(frozen=True)
-class Ran:
+class SettingsRun:
     """ended: all settings that ended well; results: of settings with the sweep's own seed; failed: all other parts.
 
     all_ended: whether no setting failed while it ran.
@@ -66,21 +66,21 @@ def _save_models(sweep: Sweep, written: Sequence[Path], parent: Path) -> list[Pa
 
 
 def track(
-    sweep: Sweep, ran: Ran, analysis: Analysis | None, tables: Mapping[str, pa.Table], written: Sequence[Path]
+    sweep: Sweep, run: SettingsRun, analysis: Analysis | None, tables: Mapping[str, pa.Table], written: Sequence[Path]
 ) -> None:
     """Hand the tracker the verdict on each setting, the answer of the sweep, its files and its models."""
     # Some verdicts are on several settings together.
-    verdicts = dict(each_group(of_settings(Given(tables)), *FACTORS))
-    for result in ran.results:
+    verdicts = dict(each_group(setting_verdicts(SweepTables(tables)), *FACTORS))
+    for result in run.results:
         verdict = None if result.names not in verdicts else first_row(verdicts[result.names])
         sweep.tracker.judge(result, partial(_finding, result, verdict))
-    note = f"{counted(len(ran.results), 'setting')}, {len(ran.failed)} failed."
-    tags = {"settings": str(len(ran.results)), "settings failed": str(len(ran.failed))}
+    note = f"{pluralize(len(run.results), 'setting')}, {len(run.failed)} failed."
+    tags = {"settings": str(len(run.results)), "settings failed": str(len(run.failed))}
     # Metrics without an explainer have no gains, and no answer.
     found = {}
-    if analysis is not None and (len(analysis.table) or analysis.judged):
+    if analysis is not None and (len(analysis.table) or analysis.has_verdicts):
         note = _description(analysis, note)
-        found = numbers(analysis)
+        found = tracked_metrics(analysis)
     with tempfile.TemporaryDirectory() as parent:
         models = _save_models(sweep, written, Path(parent))
         sweep.tracker.headline(found, note, [*written, *models], tags)
@@ -88,10 +88,10 @@ def track(
 
 def _description(analysis: Analysis, note: str) -> str:
     """The answer of a sweep in Markdown: its conclusion, verdicts, facts, medians and ridge. note: on the run."""
-    reading = " ".join(filter(None, [note, READING, analysis.ask(in_sample_in_words)]))
-    sentences = answer(analysis)
+    reading = " ".join(filter(None, [note, READING, analysis.compute_once(describe_in_sample_gains)]))
+    sentences = summary_lines(analysis)
     conclusion = f"**{markdown(sentences[0])}**" if sentences else ""
-    lines = [f"- {markdown(line)}" for line in (*sentences[1:], *papers_numbers(analysis))]
+    lines = [f"- {markdown(line)}" for line in (*sentences[1:], *compare_with_paper(analysis))]
     shown = [replace(table, notes=()) for table in analysis.tables() if table.stem in DESCRIBED]
     # MLflow cuts long notes.
     judged = [replace(table, groups=(table.rows[:MOST_ROWS],)) for table in verdict_tables(analysis)]

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.attribution.contracts import described
-from bmx_grid.attribution.explain import Explanation, count_texts, drawn_with, explain_items, in_parts
-from bmx_grid.boosts.base import Boost, Fitted
+from bmx_grid.attribution.contracts import describe_item
+from bmx_grid.attribution.explain import Explanation, count_texts, effective_seed, explain_items, split_into_parts
+from bmx_grid.boosts.base import Boost, FittedBoost
 from bmx_grid.boosts.power_mean_grid import AtPoint, PowerMeanGrid
 from bmx_grid.core.configure import check_seed
 from bmx_grid.core.errors import BmxError, ConfigError, DataError, ExplainError
 from bmx_grid.core.identity import identity, runtime
 from bmx_grid.core.ragged import Flags, Floats, Ragged, defined_rows, rows_from
-from bmx_grid.core.wording import counted
+from bmx_grid.core.wording import pluralize
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.measures.aggregation import Aggregation, PowerMean
 from bmx_grid.measures.grid import GridSpec, UsedWords
@@ -39,7 +39,7 @@ def count_within(metric: Metric, explainer: Explainer | None, item: Item, max_te
     count = count_texts(metric, explainer, item, copies)
     if count > max_texts:
         raise ExplainError(
-            f"{counted(count, 'text')} would be scored for this segment, above max_texts = {max_texts:,}: choose an "
+            f"{pluralize(count, 'text')} would be scored for this segment, above max_texts = {max_texts:,}: choose an "
             "explainer or settings that need fewer texts, or raise max_texts of the boosted metric."
         )
     return count
@@ -113,22 +113,22 @@ class BoostedMetric(Metric):
         return (
             f"boosted|metric:({self.metric.signature})|explainer:({self.explainer.signature})"
             f"|aggregation:{type(self.aggregation).__name__}|side:{self.side}|p:{self.p}|w:{self.w}"
-            f"|seed:{drawn_with(self.explainer, self.seed)}|version:{self.VERSION}"
+            f"|seed:{effective_seed(self.explainer, self.seed)}|version:{self.VERSION}"
         )
 
     def fingerprint(self) -> dict[str, Any]:
         fields = super().fingerprint()
         # JSON has no infinity, and the extremes are powers like any other.
         fields["p"] = repr(self.p)
-        fields["seed"] = drawn_with(self.explainer, self.seed)
+        fields["seed"] = effective_seed(self.explainer, self.seed)
         return fields
 
     @property
-    def leaves_traces(self) -> bool:
-        return self.metric.leaves_traces
+    def has_side_effects(self) -> bool:
+        return self.metric.has_side_effects
 
-    def pretrained(self) -> tuple[tuple[str, str | None], ...]:
-        return (*self.metric.pretrained(), *self.explainer.pretrained())
+    def pretrained_models(self) -> tuple[tuple[str, str | None], ...]:
+        return (*self.metric.pretrained_models(), *self.explainer.pretrained_models())
 
     def known_languages(self, role: Role) -> frozenset[str] | None:
         return self.metric.known_languages(role)
@@ -137,11 +137,11 @@ class BoostedMetric(Metric):
         self.metric.check()
         self.explainer.check()
 
-    def fitted(self, segments: SegmentSet) -> BoostedMetric:
-        return dataclasses.replace(self, metric=self.metric.fitted(segments))
+    def fit(self, segments: SegmentSet) -> BoostedMetric:
+        return dataclasses.replace(self, metric=self.metric.fit(segments))
 
-    def of_languages(self, language_pair: str) -> BoostedMetric:
-        return dataclasses.replace(self, metric=self.metric.of_languages(language_pair))
+    def set_languages(self, language_pair: str) -> BoostedMetric:
+        return dataclasses.replace(self, metric=self.metric.set_languages(language_pair))
 
     def count_texts(self, item: Item, copies: int = 1) -> int:
         """The most texts of the innermost metric that `copies` versions of `item` need.
@@ -159,7 +159,7 @@ class BoostedMetric(Metric):
         # all are counted before the first is scored; equal items are one
         sizes = {item: self.count_texts(item) for item in items}
         scores: dict[Item, float] = {}
-        for part, _ in in_parts(sizes.items(), self.max_texts):
+        for part, _ in split_into_parts(sizes.items(), self.max_texts):
             explanations = explain_items(self.metric, self.explainer, part, self.seed)
             boosted = self.boost(explanations).tolist()
             scores |= zip(part, boosted, strict=True)
@@ -171,7 +171,7 @@ class BoostedMetric(Metric):
         Raises BmxError for an item whose base score or attributions are not finite.
         """
         boost = PowerMeanGrid((self.p,), (self.w,), self.side, aggregation=self.aggregation)
-        scores, _ = boosted_by(boost, AtPoint(self.w, self.p), self.metric, explanations)
+        scores, _ = apply_boost(boost, AtPoint(self.w, self.p), self.metric, explanations)
         return scores
 
 
@@ -179,13 +179,13 @@ def _refuse(broken: Flags, metric: Metric, explanations: Sequence[Explanation]) 
     if broken.any():
         first = int(np.argmax(broken))
         raise BmxError(
-            f"{metric.signature}: {described(explanations[first].item)} have a score or attributions "
+            f"{metric.signature}: {describe_item(explanations[first].item)} have a score or attributions "
             "that are not finite, and cannot be boosted."
         )
 
 
-def boosted_by(
-    boost: Boost, fitted: Fitted, metric: Metric, explanations: Sequence[Explanation]
+def apply_boost(
+    boost: Boost, fitted: FittedBoost, metric: Metric, explanations: Sequence[Explanation]
 ) -> tuple[Floats, NDArray[np.intp]]:
     """float64[n] boosted scores of n explained items, and the rows of items that keep the metric's score.
 
@@ -212,7 +212,7 @@ def boosted_by(
         try:
             scores[block] = boost.apply(base[block], rows_from(truth, block), rows_from(hypothesis, block), fitted)
         except DataError as error:
-            raise _with_segment(error, first) from error
+            raise _name_segment(error, first) from error
     undefined = ~np.isfinite(scores)
     # only a side without words may leave a boost undefined
     broken |= undefined & has_truth & has_hypothesis
@@ -221,7 +221,7 @@ def boosted_by(
     return scores, np.flatnonzero(undefined)
 
 
-def _with_segment(error: DataError, first: int) -> DataError:
+def _name_segment(error: DataError, first: int) -> DataError:
     """The error with the number of the segment, from 1, in place of the row of a block that begins at `first`."""
     message = re.sub(r"^row (\d+)", lambda row: f"segment {first + int(row[1]) + 1}", str(error))
     return DataError(message)

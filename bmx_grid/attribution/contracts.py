@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from bmx_grid.core.errors import ComponentError, ConfigError, shown
+from bmx_grid.core.errors import ComponentError, ConfigError, quote_value
 from bmx_grid.core.identity import canonical_json
 from bmx_grid.core.ragged import Floats
-from bmx_grid.core.wording import counted
+from bmx_grid.core.wording import pluralize
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Cost, Metric
 from bmx_grid.words.attributions import AttributionSet
@@ -47,18 +47,18 @@ def check_metric(metric: Metric) -> None:
         is_right = languages is None or isinstance(languages, frozenset)
         if not is_right:
             name = type(metric).__name__
-            raise ComponentError(f"{name}.known_languages: expected a frozenset or None, got {shown(languages)}.")
+            raise ComponentError(f"{name}.known_languages: expected a frozenset or None, got {quote_value(languages)}.")
 
 
 def check_explainer(explainer: Explainer) -> None:
     """Raise ComponentError if an attribute of an explainer is not of the type that `Explainer` requires."""
     _check_identity(explainer, "stochastic", "writes_texts")
-    _check(explainer, "of_metric", "a name or None", is_right=isinstance(explainer.of_metric, str | None))
+    _check(explainer, "only_for_metric", "a name or None", is_right=isinstance(explainer.only_for_metric, str | None))
 
 
 def _check(component: Metric | Explainer, name: str, wanted: str, *, is_right: bool) -> None:
     if not is_right:
-        value = shown(getattr(component, name))
+        value = quote_value(getattr(component, name))
         raise ComponentError(f"{type(component).__name__}.{name}: expected {wanted}, got {value}.")
 
 
@@ -81,24 +81,24 @@ def _check_identity(component: Metric | Explainer, *flags: str) -> None:
             raise ComponentError(f"{name}: its identity fields cannot be written as JSON: {error}.") from error
 
 
-def fitted_to(metric: Metric, segments: SegmentSet) -> Metric:
+def fit_metric(metric: Metric, segments: SegmentSet) -> Metric:
     """A metric fitted to segments. Raises ComponentError unless it is one."""
-    fitted = metric.fitted(segments)
+    fitted = metric.fit(segments)
     if not isinstance(fitted, Metric):
-        raise ComponentError(f"{type(metric).__name__}.fitted: expected a Metric, got a {type(fitted).__name__}.")
+        raise ComponentError(f"{type(metric).__name__}.fit: expected a Metric, got a {type(fitted).__name__}.")
     if fitted is not metric:
         check_metric(fitted)
     return fitted
 
 
 def scores_from_file(metric: Metric, segments: SegmentSet) -> AttributionSet | None:
-    """`Metric.given`. Raises ComponentError unless its scores are real numbers, one of each segment."""
-    given: Any = metric.given(segments)  # of a class of somebody else's
+    """`Metric.load_scores`. Raises ComponentError unless its scores are real numbers, one of each segment."""
+    given: Any = metric.load_scores(segments)  # of a class of somebody else's
     if given is None:
         return None
     if not isinstance(given, AttributionSet):
         kind = type(given).__name__
-        raise ComponentError(f"{type(metric).__name__}.given: expected an AttributionSet or None, got a {kind}.")
+        raise ComponentError(f"{type(metric).__name__}.load_scores: expected an AttributionSet or None, got a {kind}.")
     real_numbers(metric, "scores of a file", given.base_scores, len(segments))
     system_scores = list(given.systems.values())
     real_numbers(metric, "scores of a file", system_scores, len(system_scores))
@@ -106,16 +106,18 @@ def scores_from_file(metric: Metric, segments: SegmentSet) -> AttributionSet | N
 
 
 def words_from_file(explainer: Explainer, segments: SegmentSet, words: PairWords) -> tuple[Explainer, AttributionSet]:
-    """`Explainer.given`. Raises ComponentError unless there is one attribution per word."""
-    imported = explainer.given(segments, words)
+    """`Explainer.load_attributions`. Raises ComponentError unless there is one attribution per word."""
+    imported = explainer.load_attributions(segments, words)
     if imported is None:
-        raise ComponentError(f"{type(explainer).__name__}.given: expected explanations, got None.")
+        raise ComponentError(f"{type(explainer).__name__}.load_attributions: expected explanations, got None.")
     known, explanations = imported
     check_explainer(known)
     for role, rows in explanations.by_role.items():
         n_words = [len(row) for row in explanations.attributed[role]]
         if rows.lengths.tolist() != n_words:
-            raise ComponentError(f"{known.signature}: given: expected one attribution per word of each {role}.")
+            raise ComponentError(
+                f"{known.signature}: load_attributions: expected an attribution per word of each {role}."
+            )
     return known, explanations
 
 
@@ -141,7 +143,7 @@ def plan_of(explainer: Explainer, words: tuple[str, ...], rng: np.random.Generat
 def attributions_of(explainer: Explainer, request: Request, scores: Floats) -> Floats:
     """float64[words], exactly one attribution per word. Raises ComponentError for anything else."""
     n_words = len(request.plan.words)
-    label = f"attributions of the words of the {request.role}, for {described(request.item)}"
+    label = f"attributions of the words of the {request.role}, for {describe_item(request.item)}"
     attributions = real_numbers(explainer, label, explainer.attribute(request.plan, scores), n_words)
     n_undefined = np.isnan(attributions).sum()
     # NaN is an answer if a score itself is not finite
@@ -152,7 +154,7 @@ def attributions_of(explainer: Explainer, request: Request, scores: Floats) -> F
     return attributions
 
 
-def explained(
+def check_explanations(
     explainer: Explainer, items: Sequence[Item], returned: Sequence[Mapping[Role, Floats]], words: PairWords
 ) -> list[dict[Role, Floats]]:
     """What `Explainer.explain` returned. Raises ComponentError unless each word of each text has a real number."""
@@ -160,7 +162,7 @@ def explained(
         raise ComponentError(f"{explainer.signature}: explain: expected {len(items):,} items, got {len(returned):,}.")
     checked = []
     for item, returned_of_item in zip(items, returned, strict=True):
-        label = f"explain: {described(item)}"
+        label = f"explain: {describe_item(item)}"
         attributions = {}
         for role, text in item.texts().items():
             n_words = len(words.words(role, text))
@@ -169,7 +171,7 @@ def explained(
     return checked
 
 
-def checked_scores(metric: Metric, scores: object, items: Sequence[Item]) -> Floats:
+def check_scores(metric: Metric, scores: object, items: Sequence[Item]) -> Floats:
     """`scores` as float64[n], one per item.
 
     Raises ComponentError for another number of scores, and for a NaN of a metric that promises none.
@@ -178,7 +180,7 @@ def checked_scores(metric: Metric, scores: object, items: Sequence[Item]) -> Flo
     lacking = np.flatnonzero(np.isnan(checked))
     if len(lacking) and not metric.may_be_undefined:
         item = items[lacking[0]]
-        raise ComponentError(f"{metric.signature}: no score for {described(item)}.")
+        raise ComponentError(f"{metric.signature}: no score for {describe_item(item)}.")
     return checked
 
 
@@ -193,7 +195,7 @@ def check_same_scores(
     for row in np.flatnonzero(~is_same).tolist():
         raise ComponentError(
             f"{metric.signature}: a segment scores {scores[row]:g} {first} and {again[row]:g} {second}. {INDEPENDENT} "
-            f"The segment: {described(items[row])}."
+            f"The segment: {describe_item(items[row])}."
         )
 
 
@@ -205,7 +207,7 @@ def statistics_of(metric: Metric, items: Sequence[Item]) -> Floats:
     return statistics
 
 
-def combined(metric: Metric, sums: Floats) -> Floats:
+def combine_statistics(metric: Metric, sums: Floats) -> Floats:
     """`Metric.combine`. Raises ComponentError unless it gives one real number per row of sums."""
     shape = np.shape(sums)[:-1]
     return real_numbers(metric, "scores", metric.combine(sums), *shape)
@@ -215,7 +217,7 @@ def whole_number(component: Metric | Explainer, count: object) -> int:
     """A number of texts. Raises ComponentError for another type or a negative number."""
     if not isinstance(count, numbers.Integral) or count < 0:
         raise ComponentError(
-            f"{component.signature}: count_texts: expected a whole number of texts, got {shown(count)}."
+            f"{component.signature}: count_texts: expected a whole number of texts, got {quote_value(count)}."
         )
     return int(count)
 
@@ -248,7 +250,7 @@ def _fits(size: int, length: int | None) -> bool:
     return length in (None, size)
 
 
-def described(item: Item) -> str:
+def describe_item(item: Item) -> str:
     """The texts of an item in words, for messages."""
     texts = [f"{role} {text!r}" for role, text in item.texts().items()]
     return " and ".join(texts)
@@ -258,8 +260,8 @@ def check_pair_of_languages(language_pair: str) -> None:
     """Raise ConfigError for anything but two names with a dash between them."""
     if not isinstance(language_pair, str) or not LANGUAGE_PAIR.fullmatch(language_pair):
         raise ConfigError(
-            f"language_pair: {shown(language_pair, 60)} is no language pair; write the codes of the language of the "
-            "source and of that of the translation with a dash between them, such as de-en."
+            f"language_pair: {quote_value(language_pair, 60)} is no language pair; write the codes of the language of "
+            "the source and of that of the translation with a dash between them, such as de-en."
         )
 
 
@@ -293,7 +295,7 @@ def warn_of_languages(read: Iterable[tuple[str, Metric, str]]) -> None:
         languages = ", ".join(LANGUAGE_NAMES.get(code, code) for code in sorted(known[name]))
         shown_pairs = ", ".join(language_pairs)
         if len(language_pairs) > MOST_PAIRS:
-            shown_pairs = counted(len(language_pairs), "language pair")
+            shown_pairs = pluralize(len(language_pairs), "language pair")
         names.setdefault((languages, shown_pairs), []).append(name)
     for (languages, shown_pairs), metrics in names.items():
         know = "knows" if len(metrics) == 1 else "know"

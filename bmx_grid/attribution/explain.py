@@ -10,9 +10,9 @@ import numpy as np
 
 from bmx_grid.attribution.contracts import (
     attributions_of,
-    checked_scores,
-    combined,
-    explained,
+    check_explanations,
+    check_scores,
+    combine_statistics,
     plan_of,
     real_numbers,
     statistics_of,
@@ -21,7 +21,7 @@ from bmx_grid.attribution.contracts import (
 from bmx_grid.core.errors import ComponentError, ExplainError
 from bmx_grid.core.identity import canonical_json, digest
 from bmx_grid.core.ragged import Floats
-from bmx_grid.core.wording import counted
+from bmx_grid.core.wording import pluralize
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.measures.resampling import fitting, ranges
 from bmx_grid.metrics.base import Metric
@@ -33,10 +33,10 @@ MOST_CHARACTERS = 2**26  # of perturbed texts that are written out at a time
 NOT_ASKED = "the metric has no weights that this explainer could shuffle"
 
 
-def asked_of(explainer: Explainer, metric: Metric) -> Metric | None:
+def scoring_metric(explainer: Explainer, metric: Metric) -> Metric | None:
     """The metric that an explainer calls: the explained one, or that with shuffled weights; None without a model."""
-    seed = explainer.shuffles_with
-    return metric if seed is None else metric.with_shuffled_weights(seed)
+    seed = explainer.weight_shuffle_seed
+    return metric if seed is None else metric.shuffle_weights(seed)
 
 
 def texts_at_once(metric: Metric, most: int) -> int:
@@ -44,7 +44,7 @@ def texts_at_once(metric: Metric, most: int) -> int:
     return most if metric.cost == "light" else max(most // 10, 1)
 
 
-def in_parts(sizes: Iterable[tuple[Item, int]], most: int) -> Iterator[tuple[list[Item], int]]:
+def split_into_parts(sizes: Iterable[tuple[Item, int]], most: int) -> Iterator[tuple[list[Item], int]]:
     """Items in parts of at most `most` texts (but at least one item), and how many texts each part needs.
 
     sizes: items, and how many texts each needs. An item's explanation is the same in any part. Texts that items of one
@@ -73,7 +73,7 @@ def score_items(metric: Metric, items: Sequence[Item]) -> Floats:
     rows: dict[Item, int] = {}
     order = [rows.setdefault(item, len(rows)) for item in items]
     distinct = list(rows)
-    scores = checked_scores(metric, metric.score(distinct), distinct)
+    scores = check_scores(metric, metric.score(distinct), distinct)
     return scores[order]
 
 
@@ -90,7 +90,7 @@ def score_requests(metric: Metric, requests: Sequence[Request]) -> list[Floats]:
         scored = metric.score_masked(asked)
     if scored is None:
         # the texts of all requests in one call, so that those they share are scored once
-        flat = [score_items(metric, items) for items in _rendered(asked)]
+        flat = [score_items(metric, items) for items in _batch_items(asked)]
         ends = np.cumsum([len(request.plan) for request in asked])
         scored = np.split(np.concatenate(flat), ends[:-1])
     if len(scored) != len(asked):
@@ -106,7 +106,7 @@ def score_requests(metric: Metric, requests: Sequence[Request]) -> list[Floats]:
     return scores
 
 
-def _rendered(requests: Sequence[Request]) -> Iterator[list[Item]]:
+def _batch_items(requests: Sequence[Request]) -> Iterator[list[Item]]:
     """The items of all requests, in one list, or in several where their texts have more than MOST_CHARACTERS."""
     items: list[Item] = []
     room = MOST_CHARACTERS
@@ -155,7 +155,7 @@ def explanation_identity(
     identity: dict[str, object] = {
         "metric": metric.fingerprint(),
         "explainer": None if explainer is None else explainer.fingerprint(),
-        "seed": drawn_with(explainer, seed),
+        "seed": effective_seed(explainer, seed),
     }
     if explainer is not None:
         segmentation = words.fingerprint()
@@ -165,7 +165,7 @@ def explanation_identity(
     return identity
 
 
-def drawn_with(explainer: Explainer | None, seed: int) -> int | None:
+def effective_seed(explainer: Explainer | None, seed: int) -> int | None:
     """The seed where something is random, else None: part of every identity and signature."""
     return seed if explainer is not None and explainer.stochastic else None
 
@@ -210,36 +210,38 @@ def explain_items(
     if not items:
         return []
     if explainer is None:
-        return _unexplained(metric, items)
+        return _score_only(metric, items)
     # An explainer that reads texts itself needs no score but that of the item.
     read = explainer.explain(items, words)
     if read is not None:
         explanations = []
-        unexplained = _unexplained(metric, items)
-        for explanation, attributions in zip(unexplained, explained(explainer, items, read, words), strict=True):
+        unexplained = _score_only(metric, items)
+        for explanation, attributions in zip(
+            unexplained, check_explanations(explainer, items, read, words), strict=True
+        ):
             explanations.append(replace(explanation, attributions=attributions))
         return explanations
     # All others plan texts.
-    refused = _refused(metric, explainer, items, words) if skip_refused else set()
-    return _explained_by_scores(metric, explainer, items, refused, seed, words)
+    refused = _refused_rows(metric, explainer, items, words) if skip_refused else set()
+    return _explain_by_scores(metric, explainer, items, refused, seed, words)
 
 
-def _unexplained(metric: Metric, items: Sequence[Item]) -> list[Explanation]:
+def _score_only(metric: Metric, items: Sequence[Item]) -> list[Explanation]:
     statistics: Sequence[Floats | None] = [None] * len(items)
     if metric.has_statistics:
         rows = statistics_of(metric, items)
-        scores = combined(metric, rows)
+        scores = combine_statistics(metric, rows)
         statistics = list(rows)
     else:
         scores = score_items(metric, items)
-    base_scores = checked_scores(metric, scores, items).tolist()
+    base_scores = check_scores(metric, scores, items).tolist()
     explanations = []
     for item, base_score, row in zip(items, base_scores, statistics, strict=True):
         explanations.append(Explanation(item_key(item), base_score, item, {}, 1, row))
     return explanations
 
 
-def _explained_by_scores(
+def _explain_by_scores(
     metric: Metric, explainer: Explainer, items: Sequence[Item], refused: set[int], seed: int, words: PairWords
 ) -> list[Explanation]:
     """The items explained by an explainer that plans texts: those of all items are scored together.
@@ -250,8 +252,8 @@ def _explained_by_scores(
     if metric.has_statistics:
         statistics = list(statistics_of(metric, items))
     rows, requests = _requests(explainer, items, refused, seed, words)
-    unperturbed = [_unperturbed(item) for item in items]
-    scorer = asked_of(explainer, metric)
+    unperturbed = [_unperturbed_request(item) for item in items]
+    scorer = scoring_metric(explainer, metric)
     if scorer is None:
         raise ExplainError(f"{NOT_ASKED}: {metric.signature}.")
     if scorer is metric:
@@ -269,7 +271,7 @@ def _explained_by_scores(
     attributions: list[dict[Role, Floats]] = []
     for row, item in enumerate(items):
         if row in undefined:
-            sizes = _explained_sizes(explainer, item, words)
+            sizes = _word_counts_by_role(explainer, item, words)
             attributions.append({role: np.full(size, np.nan) for role, size in sizes.items()})
         else:
             # a text without words has no request, and keeps none
@@ -302,7 +304,7 @@ def _requests(
         if row in refused:
             continue
         for role in explainer.roles(tuple(item.texts())):
-            side, gaps = words.of(role).segment(item.text(role))
+            side, gaps = words.segmentation_of(role).segment(item.text(role))
             if not side:
                 continue
             plan = plan_of(explainer, side, _generator(seed, identity, item, role))
@@ -313,7 +315,7 @@ def _requests(
     return rows, requests
 
 
-def _unperturbed(item: Item) -> Request:
+def _unperturbed_request(item: Item) -> Request:
     # With every word kept, whichever text it is of, the request is the item itself.
     role: Role = next(reversed(item.texts()))
     words = split_words(item.text(role))
@@ -321,7 +323,7 @@ def _unperturbed(item: Item) -> Request:
     return Request(Plan(words, keep=keep), role, item)
 
 
-def _refused(metric: Metric, explainer: Explainer, items: Sequence[Item], words: PairWords) -> set[int]:
+def _refused_rows(metric: Metric, explainer: Explainer, items: Sequence[Item], words: PairWords) -> set[int]:
     """Rows of the items that the explainer cannot explain, or whose many texts the metric refuses."""
     rows = set()
     for row, item in enumerate(items):
@@ -347,7 +349,7 @@ def count_texts(
     """
     if explainer is not None:
         texts_per_copy = 1
-        for role, size in _explained_sizes(explainer, item, words, sizes).items():
+        for role, size in _word_counts_by_role(explainer, item, words, sizes).items():
             # an explainer plans nothing for a text without words
             if size > 0:
                 n_texts = whole_number(explainer, explainer.count_texts(size))
@@ -363,12 +365,12 @@ def _check_size(explainer: Explainer, item: Item, role: Role, n_words: int, n_te
     cells = n_texts * length
     if cells > MOST_CELLS:
         raise ExplainError(
-            f"the {role} has {counted(n_words, 'word')}, whose {counted(n_texts, 'perturbed text')} need "
+            f"the {role} has {pluralize(n_words, 'word')}, whose {pluralize(n_texts, 'perturbed text')} need "
             f"{cells // 2**20:,} MiB, above {MOST_CELLS // 2**20}: split it, or choose an explainer with fewer texts."
         )
 
 
-def _explained_sizes(
+def _word_counts_by_role(
     explainer: Explainer, item: Item, words: PairWords, sizes: Sequence[int] | None = None
 ) -> dict[Role, int]:
     """The number of words of each text of an item that is explained; sizes: of all its texts, where known."""

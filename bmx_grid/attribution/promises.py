@@ -19,10 +19,10 @@ from bmx_grid.attribution.contracts import (
     check_explainer,
     check_metric,
     check_same_scores,
-    checked_scores,
-    combined,
-    described,
-    fitted_to,
+    check_scores,
+    combine_statistics,
+    describe_item,
+    fit_metric,
     plan_of,
     statistics_of,
 )
@@ -72,7 +72,7 @@ class TextHash(Metric):
 
     salt: int = identity(0)
 
-    def with_shuffled_weights(self, seed: int) -> Metric:
+    def shuffle_weights(self, seed: int) -> Metric:
         return replace(self, salt=self.salt + 1 + seed)
 
     def score(self, items: Sequence[Item]) -> Floats:
@@ -115,7 +115,7 @@ def scores_every_segment(metric: Metric) -> str:
     """Its scores are real numbers, one per segment, and none for no segment."""
     for pairs in (PAIRS, PAIRS[:1], []):
         items = short_items(metric.reads, pairs)
-        scores = checked_scores(metric, metric.score(items), items)
+        scores = check_scores(metric, metric.score(items), items)
         _require(not np.isinf(scores).any(), metric, "score: expected finite numbers, got an infinite one")
     return ""
 
@@ -123,9 +123,9 @@ def scores_every_segment(metric: Metric) -> str:
 def scores_alike_in_any_batch(metric: Metric) -> str:
     """A segment scores the same by itself, in any batch and in any order."""
     items = short_items(metric.reads)
-    together = checked_scores(metric, metric.score(items), items)
-    backwards = checked_scores(metric, metric.score(items[::-1]), items)[::-1]
-    alone = np.concatenate([checked_scores(metric, metric.score([item]), [item]) for item in items])
+    together = check_scores(metric, metric.score(items), items)
+    backwards = check_scores(metric, metric.score(items[::-1]), items)[::-1]
+    alone = np.concatenate([check_scores(metric, metric.score([item]), [item]) for item in items])
     # A metric that scores masks without texts promises the same bits.
     tolerance = 0.0 if metric.score_masked([]) is not None else ALONE_TOLERANCE
     batch = f"among {len(items)} segments"
@@ -150,7 +150,9 @@ def scores_masks_as_texts(metric: Metric) -> str:
     for request, scores in zip(requests, masked, strict=True):
         items = list(request.items())
         is_same = scores.tobytes() == metric.score(items).tobytes()
-        _require(is_same, metric, f"score_masked: other scores than of the written texts of {described(request.item)}")
+        _require(
+            is_same, metric, f"score_masked: other scores than of the written texts of {describe_item(request.item)}"
+        )
     return ""
 
 
@@ -160,15 +162,15 @@ def sums_statistics(metric: Metric) -> str:
         return "the score of a system is the mean of its segments"
     items = short_items(metric.reads)
     statistics = statistics_of(metric, items)
-    is_same = combined(metric, statistics).tolist() == metric.score(items).tolist()
+    is_same = combine_statistics(metric, statistics).tolist() == metric.score(items).tolist()
     _require(is_same, metric, "statistics: `combine` of the statistics of a segment is not its score")
     counts = np.ones((3, len(items)))
     counts[1, 0] = 2
     counts[2, 0] = 0
-    systems = combined(metric, counts @ statistics)
+    systems = combine_statistics(metric, counts @ statistics)
     for score, weights in zip(systems, counts.astype(int), strict=True):
         drawn = [item for item, times in zip(items, weights, strict=True) for _ in range(times)]
-        of_drawn = combined(metric, statistics_of(metric, drawn).sum(axis=0))
+        of_drawn = combine_statistics(metric, statistics_of(metric, drawn).sum(axis=0))
         is_sum = np.isclose(score, of_drawn, rtol=0, atol=1e-6)
         _require(bool(is_sum), metric, f"combine: {score:g} of summed statistics, and {of_drawn:g} of the texts")
     return ""
@@ -176,7 +178,7 @@ def sums_statistics(metric: Metric) -> str:
 
 def fits_a_set(metric: Metric) -> str:
     """Fitted to a set it reads the same, and is the same metric or has another fingerprint."""
-    fitted = fitted_to(metric, short_segments())
+    fitted = fit_metric(metric, short_segments())
     _require(fitted.reads == metric.reads, metric, f"fitted: it reads {fitted.reads}, and before {metric.reads}")
     is_told_apart = fitted == metric or fitted.fingerprint() != metric.fingerprint()
     _require(is_told_apart, metric, "fitted: another metric with the same fingerprint")
@@ -219,7 +221,7 @@ def plans_what_it_announced(explainer: Explainer) -> str:
         plan = plan_of(explainer, words, _generator())
         announced = explainer.count_texts(len(words))
         # How many texts a model proposes is known at most.
-        is_right = len(plan) <= announced if explainer.pretrained() else len(plan) == announced
+        is_right = len(plan) <= announced if explainer.pretrained_models() else len(plan) == announced
         _require(is_right, explainer, f"count_texts: {announced} for {len(words)} words, and {len(plan)} planned")
         _require(len(plan) == len(plan.render()), explainer, "plan: other texts than it has rows")
     return ""
@@ -251,7 +253,7 @@ def explains_alike_in_any_batch(explainer: Explainer) -> str:
         for explanation in (together[row], backwards[row]):
             for role, values in alone.attributions.items():
                 is_same = explanation.attributions[role].tobytes() == values.tobytes()
-                _require(is_same, explainer, f"the batch changes the attributions of {described(item)}")
+                _require(is_same, explainer, f"the batch changes the attributions of {describe_item(item)}")
     return ""
 
 
@@ -259,7 +261,7 @@ def explains_one_side_alone(explainer: Explainer) -> str:
     """A side explained without the other has the same attributions as with it."""
     item = Item(source="ein kleines Haus", hypothesis="a small house")
     one_side = replace(explainer, sides="hypothesis")
-    both = explain_items(TextHash(), explainer.on_both_sides, [item], seed=1)[0].attributions
+    both = explain_items(TextHash(), explainer.two_sided, [item], seed=1)[0].attributions
     alone = explain_items(TextHash(), one_side, [item], seed=1)[0].attributions
     _require(set(alone) == {"hypothesis"}, explainer, f"sides=hypothesis: explained {', '.join(alone)}")
     is_same = alone["hypothesis"].tobytes() == both["hypothesis"].tobytes()

@@ -12,7 +12,7 @@ import numpy as np
 from bmx_grid.attribution.explain import Explanation
 from bmx_grid.core.pages import Side, texts_in_notebook
 from bmx_grid.core.ragged import Floats
-from bmx_grid.core.wording import counted
+from bmx_grid.core.wording import pluralize
 from bmx_grid.words.segmentation import split_words
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Scored:
 
     def __repr__(self) -> str:
         explained = ", explained" if self.explanations else ""
-        return f"Scored({counted(len(self.scores), 'segment')}{explained})"
+        return f"Scored({pluralize(len(self.scores), 'segment')}{explained})"
 
     def to_frame(self) -> pd.DataFrame:
         """Convert scores and attributions to a DataFrame.

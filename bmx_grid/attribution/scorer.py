@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from bmx_grid.attribution.boosted import BoostedMetric, boosted_by, count_within
-from bmx_grid.attribution.contracts import check_pair_of_languages, combined, statistics_of, warn_of_languages
-from bmx_grid.attribution.explain import Explanation, drawn_with, explain_items, in_parts, texts_at_once
+from bmx_grid.attribution.boosted import BoostedMetric, apply_boost, count_within
+from bmx_grid.attribution.contracts import check_pair_of_languages, combine_statistics, statistics_of, warn_of_languages
+from bmx_grid.attribution.explain import Explanation, effective_seed, explain_items, split_into_parts, texts_at_once
 from bmx_grid.attribution.scored import Scored
 from bmx_grid.attribution.texts import Texts, items_of, texts_by_position
 from bmx_grid.boosts.recipe import Identity, Recipe
@@ -22,13 +22,13 @@ from bmx_grid.core.errors import (
     ExplainError,
     UnavailableError,
     component_errors,
-    shown,
+    quote_value,
     unknown,
 )
 from bmx_grid.core.ragged import Floats
-from bmx_grid.core.wording import option_named
+from bmx_grid.core.wording import find_option
 from bmx_grid.explainers.base import Explainer
-from bmx_grid.measures.systems import by_mean, mean
+from bmx_grid.measures.systems import mean, mean_terms
 from bmx_grid.metrics.base import Metric
 from bmx_grid.words.perturbation import Item, Role
 
@@ -87,7 +87,7 @@ class Scorer:
         return self.boost if isinstance(self.boost, Recipe) else None
 
     @property
-    def unexplained(self) -> Scorer:
+    def scores_only(self) -> Scorer:
         """A scorer with the same scores, explained only if the boost requires it."""
         return Scorer(self.metric) if self.boost is None else self
 
@@ -96,7 +96,7 @@ class Scorer:
         """Settings behind a score, in one line. Report it with every score."""
         recipe = self.recipe
         if recipe is not None:
-            return f"{recipe.signature}|name:{recipe.name}|seed:{drawn_with(self.explainer, self.seed)}"
+            return f"{recipe.signature}|name:{recipe.name}|seed:{effective_seed(self.explainer, self.seed)}"
         boosted_or_not = self.boost or self.metric
         return boosted_or_not.signature
 
@@ -105,7 +105,7 @@ class Scorer:
         """Settings behind the attributions of an unboosted metric, or None."""
         if self.explainer is None or self.boost is not None:
             return None
-        return f"{self.explainer.signature}|seed:{drawn_with(self.explainer, self.seed)}"
+        return f"{self.explainer.signature}|seed:{effective_seed(self.explainer, self.seed)}"
 
     @property
     def has_statistics(self) -> bool:
@@ -237,7 +237,7 @@ class Scorer:
             >>> scorer.score(["a cat sat", "he went home"], references=["the cat sat", "he went home"]).round(3)
             array([0.536, 1.   ])
         """
-        explained = self.unexplained.explain(
+        explained = self.scores_only.explain(
             hypotheses, *further, references=references, sources=sources, progress=progress
         )
         return explained.scores
@@ -307,7 +307,7 @@ class Scorer:
         if self.has_statistics:
             items = self.items(hypotheses, *further, references=references, sources=sources)
             return statistics_of(self.metric, items)
-        return by_mean(self.score(hypotheses, *further, references=references, sources=sources))
+        return mean_terms(self.score(hypotheses, *further, references=references, sources=sources))
 
     def combine(self, sums: Floats) -> float:
         """Compute a corpus score from summed statistics.
@@ -326,7 +326,7 @@ class Scorer:
             0.4
         """
         if self.has_statistics:
-            return float(combined(self.metric, sums))
+            return float(combine_statistics(self.metric, sums))
         return float(mean(sums))
 
     def count_texts(
@@ -391,14 +391,14 @@ class Scorer:
             array([-0.022,  0.297,  0.297])
         """
         if progress is not None and not callable(progress):
-            raise ConfigError(f"progress: expected a function of a number of texts, got {shown(progress, 60)}.")
+            raise ConfigError(f"progress: expected a function of a number of texts, got {quote_value(progress, 60)}.")
         items = self.items(hypotheses, *further, references=references, sources=sources)
         sizes = self._sizes(items)
         by_item: dict[Item, Explanation] = {}
         at_once = texts_at_once(self.metric, TEXTS_AT_ONCE)
         with component_errors():
             # Parts bound the memory; equal items are one.
-            for part, n_texts in in_parts(sizes.items(), at_once):
+            for part, n_texts in split_into_parts(sizes.items(), at_once):
                 explained = explain_items(self.metric, self.explainer, part, self.seed)
                 by_item |= zip(part, explained, strict=True)
                 # a boost names the item without a finite score itself
@@ -412,7 +412,7 @@ class Scorer:
             unboosted: Sequence[int] = ()
             scores = base
             if isinstance(self.boost, Recipe):
-                scores, rows = boosted_by(self.boost.boost, self.boost.fitted(), self.metric, explanations)
+                scores, rows = apply_boost(self.boost.boost, self.boost.fitted_boost(), self.metric, explanations)
                 unboosted = rows.tolist()
             elif self.boost is not None:
                 scores = self.boost.boost(explanations)
@@ -450,9 +450,9 @@ def make_scorer(
     """
     by_point = p is not None or w is not None
     if isinstance(metric, str):
-        metric = option_named(metric, options("metric"))
+        metric = find_option(metric, options("metric"))
     if isinstance(explainer, str):
-        explainer = option_named(explainer, options("explainer"))
+        explainer = find_option(explainer, options("explainer"))
     _check_arguments(metric, explainer, settings, recipe, by_point=by_point)
     default_seed = 0
     if recipe is not None and recipe.seed is not None:
@@ -475,14 +475,14 @@ def make_scorer(
     built = build({**node, "_target_": target}, cls, "settings")
     if language_pair is not None:
         check_pair_of_languages(language_pair)
-        built = replace(built, metric=built.metric.of_languages(language_pair))
+        built = replace(built, metric=built.metric.set_languages(language_pair))
         warn_of_languages([(_name_of(metric, type(built.metric).__name__), built.metric, language_pair)])
     if recipe is not None:
         metric_name = _name_of(metric, recipe.metric.name)
         explainer_name = _name_of(explainer, recipe.explainer.name)
         recipe.check(
-            Identity.of("metric", metric_name, built.metric, built.metric.signature),
-            Identity.of("explainer", explainer_name, built.explainer, built.explainer.signature),
+            Identity.from_part("metric", metric_name, built.metric, built.metric.signature),
+            Identity.from_part("explainer", explainer_name, built.explainer, built.explainer.signature),
         )
     with component_errors():
         built.metric.check()
@@ -517,7 +517,7 @@ def _check_arguments(
         raise ConfigError(f"the recipe {recipe.name} needs its explainer, {name}: do not set the explainer to none.")
     if recipe is not None and by_point:
         raise ConfigError(f"recipe '{recipe.name}' cannot be combined with p and w. Remove the recipe, or p and w.")
-    if recipe is not None and recipe.of_files:
+    if recipe is not None and recipe.uses_files:
         raise ConfigError(
             f"the recipe {recipe.name} is for scores or explanations from files, which new texts lack: judge it "
             "in a sweep, with boost=[recipe]."

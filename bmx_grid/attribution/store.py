@@ -37,7 +37,7 @@ from bmx_grid.attribution.explain import Explanation
 from bmx_grid.core.errors import StoreError
 from bmx_grid.core.identity import canonical_json, digest
 from bmx_grid.core.ragged import Floats, Ragged
-from bmx_grid.core.storage import Place, below, files_of, opened, remove, remove_abandoned, replacing
+from bmx_grid.core.storage import Place, below, files_of, open_for_arrow, remove, remove_abandoned, replacing
 from bmx_grid.core.wording import first_line
 from bmx_grid.words.attributions import AttributionSet
 from bmx_grid.words.perturbation import Role
@@ -49,7 +49,7 @@ STATISTICS_COLUMN = "statistics"
 
 
 @dataclass(frozen=True)
-class Slot:
+class AttributionStore:
     """The place of one setting's explanations: a folder of finished chunks, some of them large.
 
     reads: the roles whose texts are kept; explained: those that have attributions.
@@ -87,7 +87,7 @@ class Slot:
         for file in files:
             # another process may have merged the file meanwhile
             with suppress(FileNotFoundError):
-                tables += self._read(file)
+                tables += self._read_tables(file)
         if not tables:
             return
         whole = self._chunk(_keys_of(tables))
@@ -105,7 +105,7 @@ class Slot:
         unwanted = _arrow_texts(keys)
         for file in files_of(self.parts, ".parquet"):
             try:
-                tables = list(self._read(file))
+                tables = list(self._read_tables(file))
             except FileNotFoundError:  # merged by another process
                 continue
             others = []
@@ -171,7 +171,7 @@ class Slot:
                 if file in seen:
                     continue
                 try:
-                    yield from self._read(file)
+                    yield from self._read_tables(file)
                     seen.add(file)
                 except FileNotFoundError:
                     # another process has made one of it and others: listed next time
@@ -196,7 +196,7 @@ class Slot:
             columns[STATISTICS_COLUMN] = _arrow_lists(statistics)
         return pa.table(columns)
 
-    def _read(self, path: Place) -> Iterator[Any]:
+    def _read_tables(self, path: Place) -> Iterator[Any]:
         """The tables of a file, one per row group; damaged ones are left out with a warning.
 
         Raises FileNotFoundError for a missing file, and StoreError, leaving the file unchanged, when another version
@@ -206,7 +206,7 @@ class Slot:
         import pyarrow.parquet as pq
 
         try:
-            with opened(path) as source:
+            with open_for_arrow(path) as source:
                 file = pq.ParquetFile(source, page_checksum_verification=True)
                 header = json.loads((file.metadata.metadata or {})[b"bmx_grid"])
                 if header["version"] != STORE_VERSION:
@@ -217,7 +217,7 @@ class Slot:
                 for group, group_digest in zip(range(file.num_row_groups), header["digests"], strict=True):
                     try:
                         table = file.read_row_group(group).combine_chunks()
-                        yield self._checked(table, group_digest)
+                        yield self._check_table(table, group_digest)
                     except (OSError, ValueError, pa.ArrowException) as error:
                         _warn(f"row group {group + 1} of {path}", error)
         except FileNotFoundError:
@@ -229,7 +229,7 @@ class Slot:
         except (OSError, ValueError, KeyError, TypeError, RecursionError, pa.ArrowException) as error:
             _warn(str(path), error)
 
-    def _checked(self, table: Any, group_digest: str) -> Any:
+    def _check_table(self, table: Any, group_digest: str) -> Any:
         """The table. Raises ValueError for other rows than those of the digest, or other columns, which it has not."""
         if group_digest != _content_digest(table, self.identity):
             raise ValueError("its rows do not agree with their digest")
@@ -240,15 +240,15 @@ class Slot:
         return table.replace_schema_metadata(None)
 
 
-def slot_of(
+def open_store(
     cache_dir: Place,
     names: tuple[str, str],
     identity: Mapping[str, Any],
     where: tuple[str, str],
     reads: tuple[Role, ...],
     explained: tuple[Role, ...],
-) -> Slot:
-    """The slot of a (metric, explainer) pair of `names` and `identity`; where: data set and language pair.
+) -> AttributionStore:
+    """The store of a (metric, explainer) pair of `names` and `identity`; where: data set and language pair.
 
     reads: the roles that the metric reads; explained: those that the explainer explains, none without one.
     Raises StoreError if a link leads out of the cache.
@@ -260,7 +260,7 @@ def slot_of(
     name = f"attributions/{folder}/{dataset}.{language_pair}.parts"
     # Merging removes files, which must not be those of another folder.
     parts = below(cache_dir, name)
-    return Slot(parts, canonical_json(identity), reads, explained)
+    return AttributionStore(parts, canonical_json(identity), reads, explained)
 
 
 def _keys_of(tables: Sequence[Any]) -> list[str]:

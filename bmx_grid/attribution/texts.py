@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence, Set, Sized
 from typing import Any
 
-from bmx_grid.core.errors import DataError, shown
+from bmx_grid.core.errors import DataError, quote_value
 from bmx_grid.words.perturbation import Item, Role
 
 PLURAL: Mapping[Role, str] = {"source": "sources", "reference": "references", "hypothesis": "hypotheses"}
@@ -63,7 +63,7 @@ def items_of(
         is_collection = isinstance(texts, Sized) and isinstance(texts, Iterable)
         # a set has no order of segments
         if not is_collection or isinstance(texts, str | Set | Mapping):
-            raise DataError(f"{PLURAL[role]}: expected a list of texts, got {shown(texts, 60)}.")
+            raise DataError(f"{PLURAL[role]}: expected a list of texts, got {quote_value(texts, 60)}.")
         may_be_several = all_references and role == "reference"
         column: list[tuple[str, ...]] = []
         for texts_of_segment in texts:
@@ -76,7 +76,7 @@ def items_of(
             for text in segment_texts:
                 if not isinstance(text, str):
                     raise DataError(
-                        f"{PLURAL[role]}: segment {number} is {shown(text, 60)}, not a text (it may be empty)."
+                        f"{PLURAL[role]}: segment {number} is {quote_value(text, 60)}, not a text (it may be empty)."
                     )
                 if SURROGATE.search(text):
                     raise DataError(

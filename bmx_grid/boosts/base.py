@@ -10,14 +10,15 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from bmx_grid.core.configure import convert
-from bmx_grid.core.errors import ConfigError, shown
+from bmx_grid.core.errors import ConfigError, quote_value
 from bmx_grid.core.identity import Component
 from bmx_grid.core.ragged import Flags, Floats, Ints, Ragged
+from bmx_grid.core.renamed import AcceptsOldNames, old_names
 from bmx_grid.measures.correlation import FEWEST, Kind, beats, correlate
 from bmx_grid.measures.means import join_means, take_means
 
@@ -49,12 +50,14 @@ class Part:
         return Part(self.base[rows], features, self.human[rows], self.clusters[rows])
 
 
-class Fitted(ABC):
+class FittedBoost(AcceptsOldNames, ABC):
     """A chosen boost: a frozen dataclass of plain numbers."""
+
+    RENAMED: ClassVar[Mapping[str, str]] = {"abstains": "keeps_base_scores", "_boosted": "_boost_scores"}
 
     @property
     @abstractmethod
-    def abstains(self) -> bool:
+    def keeps_base_scores(self) -> bool:
         """Whether "do not boost" was chosen: `scores` are then the base scores, bit for bit, whatever the features."""
 
     def scores(self, base: Floats, features: Features) -> Floats:
@@ -62,11 +65,11 @@ class Fitted(ABC):
 
         Each score depends on its own base score and features only: it is the same, bit for bit, in any batch.
         """
-        if self.abstains:
+        if self.keeps_base_scores:
             return base.copy()
-        return self._boosted(base, features)
+        return self._boost_scores(base, features)
 
-    def _boosted(self, base: Floats, features: Floats) -> Floats:
+    def _boost_scores(self, base: Floats, features: Floats) -> Floats:
         """The scores with a boost."""
         raise NotImplementedError
 
@@ -75,24 +78,31 @@ class Fitted(ABC):
         """The numbers for a recipe: JSON numbers, null, and lists of numbers or names."""
 
 
-Constants = TypeVar("Constants", bound=Fitted)
+Constants = TypeVar("Constants", bound=FittedBoost)
+__getattr__ = old_names(__name__, {"Fitted": "FittedBoost"})
 
 
 # The best choice on some parts, which count the same however many segments they have; deterministic. "No boost" is one
 # choice: without a gain in the mean correlation of the parts the result abstains.
-Fit = Callable[[Kind, Sequence[Part]], Fitted]
+Fit = Callable[[Kind, Sequence[Part]], FittedBoost]
 
 
 @dataclass(frozen=True)
 class Boost(Component, ABC):
     """An option of the group `boost`: features that are made of attributions, and how they are mixed in."""
 
+    RENAMED: ClassVar[Mapping[str, str]] = {
+        "fixed": "fixed_fit",
+        "restored": "from_constants",
+        "of_attributions": "attribution_mask",
+    }
+
     @abstractmethod
-    def fit(self, kind: Kind, parts: Sequence[Part]) -> Fitted:
+    def fit(self, kind: Kind, parts: Sequence[Part]) -> FittedBoost:
         """The best choice on these parts, as every `Fit`."""
 
     @property
-    def fixed(self) -> Fitted | None:
+    def fixed_fit(self) -> FittedBoost | None:
         """The constants of a boost without a choice; None, the default, if `fit` chooses."""
         return None
 
@@ -106,7 +116,7 @@ class Boost(Component, ABC):
         """The names of the k features."""
 
     @abstractmethod
-    def restored(self, constants: Mapping[str, Any]) -> Fitted:
+    def from_constants(self, constants: Mapping[str, Any]) -> FittedBoost:
         """The inverse of `Fitted.constants`, bit for bit. Raises ConfigError for constants that are not of this."""
 
     @abstractmethod
@@ -122,7 +132,7 @@ class Boost(Component, ABC):
         base: Floats,
         truth: Ragged,
         hypothesis: Ragged,
-        fitted: Fitted | None = None,
+        fitted: FittedBoost | None = None,
         *,
         together: bool = False,
     ) -> Floats:
@@ -132,21 +142,21 @@ class Boost(Component, ABC):
         their rounding are equal, as in a grid; else each score depends on its own segment only.
         NaN if a used feature is NaN. Raises DataError as `features`.
         """
-        chosen = self.fixed if fitted is None else fitted
+        chosen = self.fixed_fit if fitted is None else fitted
         assert chosen is not None, "a boost that makes a choice needs its constants"
-        if chosen.abstains:
+        if chosen.keeps_base_scores:
             return base.copy()
         features = self.features(truth, hypothesis)
         if together:
             features = join_means(features)
         return chosen.scores(base, features)
 
-    def of_attributions(self) -> tuple[bool, ...]:
+    def attribution_mask(self) -> tuple[bool, ...]:
         """Which of the k features are made of attributions; the others are a segment's own, whoever attributes."""
         return (True,) * len(self.names())
 
 
-def mean_gain(kind: Kind, parts: Sequence[Part], fitted: Fitted) -> float:
+def mean_gain(kind: Kind, parts: Sequence[Part], fitted: FittedBoost) -> float:
     """The mean gain in correlation over the base, of the parts that decide (`Part.decides`).
 
     NaN if none decides, or if a gain is undefined.
@@ -161,7 +171,7 @@ def mean_gain(kind: Kind, parts: Sequence[Part], fitted: Fitted) -> float:
     return float(np.mean(part_gains)) if part_gains else math.nan
 
 
-def gains(kind: Kind, parts: Sequence[Part], fitted: Fitted) -> bool:
+def gains(kind: Kind, parts: Sequence[Part], fitted: FittedBoost) -> bool:
     """Whether a fitted boost gains by more than rounding on the parts it was chosen on."""
     gain = np.array([mean_gain(kind, parts, fitted)])
     return bool(beats(gain)[0])
@@ -178,12 +188,12 @@ def restore(kind: type[Constants], constants: Any, count: int) -> Constants:
         if isinstance(value, tuple):
             values = list(value)
             if len(values) != count:
-                raise ConfigError(f"constants.{key}: expected a list of {count}, got {shown(values, 60)}.")
+                raise ConfigError(f"constants.{key}: expected a list of {count}, got {quote_value(values, 60)}.")
         # Lists may hold names.
         numbers = [number for number in values if isinstance(number, float)]
         is_power = key == "p"  # the minimum and the maximum are power means, too
         if not all(map(math.isfinite, numbers)) and not (is_power and not any(map(math.isnan, numbers))):
-            raise ConfigError(f"constants.{key}: expected finite numbers, got {shown(value, 60)}.")
+            raise ConfigError(f"constants.{key}: expected finite numbers, got {quote_value(value, 60)}.")
         if key.endswith(("sd", "sds")) and min(numbers) <= 0:
-            raise ConfigError(f"constants.{key}: standard deviations are above 0, got {shown(value, 60)}.")
+            raise ConfigError(f"constants.{key}: standard deviations are above 0, got {quote_value(value, 60)}.")
     return fitted

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from bmx_grid.boosts.base import Fitted, Part
-from bmx_grid.boosts.feature_mix import within_sds
+from bmx_grid.boosts.base import FittedBoost, Part
+from bmx_grid.boosts.feature_mix import column_sds
 from bmx_grid.boosts.learned import Linear
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.measures.averages import BestAverages, best_averages
@@ -30,7 +30,7 @@ def fit_length(roles: Sequence[str], kind: Kind, parts: Sequence[Part]) -> Linea
 
 
 @dataclass(frozen=True, eq=False)
-class OnCurve(Fitted):
+class OnCurve(FittedBoost):
     """Scores on a smooth curve of base score and log words."""
 
     curve: CurveTerms
@@ -38,10 +38,10 @@ class OnCurve(Fitted):
     weights: Floats
 
     @property
-    def abstains(self) -> bool:
+    def keeps_base_scores(self) -> bool:
         return False
 
-    def _boosted(self, base: Floats, features: Floats) -> Floats:
+    def _boost_scores(self, base: Floats, features: Floats) -> Floats:
         # The first column is the base once more, standardised: `own` is its weight.
         curve = self.curve.columns(base, features)[:, 1:]
         return np.asarray(self.own * base + curve @ self.weights)
@@ -50,7 +50,7 @@ class OnCurve(Fitted):
         return {"own": self.own, "weights": self.weights.tolist()}
 
 
-def fit_curve(kind: Kind, parts: Sequence[Part]) -> Fitted:
+def fit_curve(kind: Kind, parts: Sequence[Part]) -> FittedBoost:
     """A smooth curve of the metric's own score and of log words (`measures.nuisance`), fitted by `fit_term`."""
     alone = Linear.alone(())
     if not parts:
@@ -58,7 +58,7 @@ def fit_curve(kind: Kind, parts: Sequence[Part]) -> Fitted:
     base = np.concatenate([part.base for part in parts])
     words = np.concatenate([part.features for part in parts])
     clusters = np.concatenate([part.clusters for part in parts])
-    curve = CurveTerms.of(base, words, number_of(codes(clusters)))
+    curve = CurveTerms.from_scores(base, words, number_of(codes(clusters)))
     terms = []
     for part in parts:
         columns = curve.columns(part.base, part.features)
@@ -120,7 +120,7 @@ def fit_average(
         in_order = np.lexsort(numbers[others].T[::-1])
         chosen = numbers[others][in_order[0]].tolist()
         if beats(correlations[others][in_order[0]] - baseline):
-            return _on_scale_of_base(metrics, chosen, means, sds)
+            return _rescale_average(metrics, chosen, means, sds)
         break
     return alone
 
@@ -134,7 +134,7 @@ def _averages(kind: Kind, tables: Sequence[Floats], human: Sequence[Floats], kno
     key = content.hexdigest()
     if key not in known:
         means = np.mean([table.mean(axis=0) for table in tables], axis=0)
-        sds = within_sds(tables)
+        sds = column_sds(tables)
         # A metric that is constant in all parts is in no subset.
         varying = np.flatnonzero(sds > 0)
         standard = [(table[:, varying] - means[varying]) / sds[varying] for table in tables]
@@ -143,7 +143,7 @@ def _averages(kind: Kind, tables: Sequence[Floats], human: Sequence[Floats], kno
     return averages
 
 
-def _on_scale_of_base(metrics: tuple[str, ...], chosen: Sequence[int], means: Floats, sds: Floats) -> Linear:
+def _rescale_average(metrics: tuple[str, ...], chosen: Sequence[int], means: Floats, sds: Floats) -> Linear:
     """The average of the chosen metrics, by number; the standard deviation of the base takes the place of their own."""
     own = 1 / len(chosen) if 0 in chosen else 0.0
     share = float(sds[0]) / len(chosen)

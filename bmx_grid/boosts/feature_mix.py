@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bmx_grid.boosts.base import Boost, Fitted, Part, gains, restore
+from bmx_grid.boosts.base import Boost, FittedBoost, Part, gains, restore
 from bmx_grid.boosts.power_mean_grid import AtPoint, best_mixture, power_means, side_rows
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import identity
@@ -29,7 +29,7 @@ LARGEST_WEIGHT = 10.0  # the largest lambda: the feature decides, and the metric
 
 
 @dataclass(frozen=True)
-class ZMixed(Fitted):
+class ZMixed(FittedBoost):
     """z(base) + lambda * z(feature), on the scale of the metric: base + lambda * base_sd * (feature - mean) / sd.
 
     lambdas: of each side, signed; all 0 = no boost. base_sd, mean, sd: of base and feature on the segments it
@@ -42,10 +42,10 @@ class ZMixed(Fitted):
     sd: tuple[float, ...]
 
     @property
-    def abstains(self) -> bool:
+    def keeps_base_scores(self) -> bool:
         return not any(self.lambdas)
 
-    def _boosted(self, base: Floats, features: Floats) -> Floats:
+    def _boost_scores(self, base: Floats, features: Floats) -> Floats:
         standard = (features - np.array(self.mean)) / np.array(self.sd)
         weights = [self.base_sd * weight for weight in self.lambdas]
         return weighted_sum(base, 1.0, standard, weights)
@@ -115,7 +115,7 @@ class FeatureMix(Boost):
         return fingerprint
 
     @property
-    def fixed(self) -> Fitted | None:
+    def fixed_fit(self) -> FittedBoost | None:
         if self.mix != "fixed":
             return None
         return AtPoint(self.w[0])
@@ -155,16 +155,16 @@ class FeatureMix(Boost):
         features[np.isnan(features).any(axis=1)] = np.nan
         return features
 
-    def fit(self, kind: Kind, parts: Sequence[Part]) -> Fitted:
-        if self.fixed is not None:
-            return self.fixed
+    def fit(self, kind: Kind, parts: Sequence[Part]) -> FittedBoost:
+        if self.fixed_fit is not None:
+            return self.fixed_fit
         if self.mix == "linear":
             w, *_ = best_mixture(kind, parts, self.w)
             return AtPoint(w)
         deciding = [part for part in parts if part.decides]
         return _fit_z(kind, deciding, len(self.names()))
 
-    def restored(self, constants: Mapping[str, Any]) -> Fitted:
+    def from_constants(self, constants: Mapping[str, Any]) -> FittedBoost:
         if self.mix != "z":
             return AtPoint(restore(AtPoint, constants, 0).w)
         # A field cannot have the name that recipes use, a word of Python.
@@ -177,8 +177,8 @@ def _fit_z(kind: Kind, parts: Sequence[Part], k: int) -> ZMixed:
     alone = ZMixed(base_sd=1.0, lambdas=zeros, mean=zeros, sd=(1.0,) * k)
     if not parts:
         return alone
-    base_sd = within_sd([part.base for part in parts])
-    sds = within_sds([part.features for part in parts])
+    base_sd = pooled_sd([part.base for part in parts])
+    sds = column_sds([part.features for part in parts])
     if not (base_sd > 0 and (sds > 0).any()):
         return alone
     terms = [(part.base, part.features, part.human) for part in parts]
@@ -208,7 +208,7 @@ def _fit_z(kind: Kind, parts: Sequence[Part], k: int) -> ZMixed:
     return mixed
 
 
-def within_sd(columns: Sequence[Floats]) -> float:
+def pooled_sd(columns: Sequence[Floats]) -> float:
     """The standard deviation within parts, which count the same; exactly 0 where every part is constant."""
     # By the range, as rounding can leave a constant column a variance above 0.
     together = np.concatenate(columns)
@@ -221,11 +221,11 @@ def within_sd(columns: Sequence[Floats]) -> float:
     return float(np.ldexp(np.sqrt(np.mean(variances)), exponent))
 
 
-def within_sds(tables: Sequence[Floats]) -> Floats:
-    """float64[k] `within_sd` of each column of float64[n, k] tables, one per part."""
+def column_sds(tables: Sequence[Floats]) -> Floats:
+    """float64[k] `pooled_sd` of each column of float64[n, k] tables, one per part."""
     sds = np.empty(tables[0].shape[1])
     for column in range(len(sds)):
-        sds[column] = within_sd([table[:, column] for table in tables])
+        sds[column] = pooled_sd([table[:, column] for table in tables])
     return sds
 
 
@@ -235,21 +235,21 @@ def share_negative(rows: Ragged) -> Floats:
     Zeros count: n-gram metrics attribute exactly 0 to a word that matches nothing. An attribution within 1e-9 of the
     largest of its segment is 0, since whether rounding leaves it below or above is chance.
     """
-    largest = _over_rows(np.maximum, Ragged(np.abs(rows.values), rows.offsets))
+    largest = _reduce_rows(np.maximum, Ragged(np.abs(rows.values), rows.offsets))
     is_low = rows.values <= np.repeat(UNCERTAIN * largest, rows.lengths)
     return row_mean(Ragged(is_low.astype(np.float64), rows.offsets))
 
 
 def row_mean(rows: Ragged) -> Floats:
     """float64[N] arithmetic mean; no row is empty."""
-    return _over_rows(np.add, rows) / rows.lengths
+    return _reduce_rows(np.add, rows) / rows.lengths
 
 
 def spread(rows: Ragged) -> Floats:
     """float64[N] standard deviation, of all words of the segment (divided by their number); exactly 0 for one word."""
     left = rows.values - np.repeat(row_mean(rows), rows.lengths)
     # each row over a power of two, so that squares of tiny attributions are not 0
-    _, exponents = np.frexp(_over_rows(np.maximum, Ragged(np.abs(left), rows.offsets)))
+    _, exponents = np.frexp(_reduce_rows(np.maximum, Ragged(np.abs(left), rows.offsets)))
     squares = np.ldexp(left, -np.repeat(exponents, rows.lengths)) ** 2
     deviations = np.sqrt(row_mean(Ragged(squares, rows.offsets)))
     return np.asarray(np.ldexp(deviations, exponents))
@@ -264,7 +264,7 @@ def severity_left(rows: Ragged, cap: float) -> Floats:
     return np.asarray((cap - severity) / cap)
 
 
-def _over_rows(reduce: np.ufunc, rows: Ragged) -> Floats:
+def _reduce_rows(reduce: np.ufunc, rows: Ragged) -> Floats:
     """One value per row; no row is empty."""
     # reduceat takes no empty array.
     if not len(rows):
@@ -276,10 +276,10 @@ def _over_rows(reduce: np.ufunc, rows: Ragged) -> Floats:
 FEATURES: dict[str, Callable[[Ragged], Floats]] = {
     "share_negative": share_negative,
     "mean": row_mean,
-    "sum": partial(_over_rows, np.add),
+    "sum": partial(_reduce_rows, np.add),
     "spread": spread,
-    "min": partial(_over_rows, np.minimum),
-    "max": partial(_over_rows, np.maximum),
+    "min": partial(_reduce_rows, np.minimum),
+    "max": partial(_reduce_rows, np.maximum),
 }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bmx_grid.boosts.base import Boost, Fitted, Part, gains, restore
+from bmx_grid.boosts.base import Boost, FittedBoost, Part, gains, restore
 from bmx_grid.boosts.feature_mix import FEATURES, statistic
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import identity
@@ -21,7 +21,7 @@ from bmx_grid.words.segmentation import log_words
 
 
 @dataclass(frozen=True)
-class Linear(Fitted):
+class Linear(FittedBoost):
     """own * base + (1 - own) * base_mean + the sum of weight * (feature - mean) / sd.
 
     own: the weight of the base, 1 with no other weight = no boost. weights: points of the base's scale per standard
@@ -44,10 +44,10 @@ class Linear(Fitted):
         return cls(tuple(features), own=1.0, base_mean=0.0, weights=zeros, means=zeros, sds=ones)
 
     @property
-    def abstains(self) -> bool:
+    def keeps_base_scores(self) -> bool:
         return self.own == 1 and not any(self.weights)
 
-    def _boosted(self, base: Floats, features: Floats) -> Floats:
+    def _boost_scores(self, base: Floats, features: Floats) -> Floats:
         standard = (features - np.array(self.means)) / np.array(self.sds)
         mixed = weighted_sum(base, self.own, standard, self.weights)
         return mixed + (1 - self.own) * self.base_mean
@@ -101,14 +101,14 @@ class Learned(Boost):
         features[np.isnan(features).any(axis=1)] = np.nan
         return features
 
-    def of_attributions(self) -> tuple[bool, ...]:
+    def attribution_mask(self) -> tuple[bool, ...]:
         """All but the lengths."""
         return tuple(not name.startswith("log_words") for name in self.names())
 
     def fit(self, kind: Kind, parts: Sequence[Part]) -> Linear:
         return fit_ridge(self, kind, parts)[0]
 
-    def restored(self, constants: Mapping[str, Any]) -> Linear:
+    def from_constants(self, constants: Mapping[str, Any]) -> Linear:
         """Raises ConfigError for constants of other features, or with an sd of 0."""
         names = self.names()
         fitted = restore(Linear, constants, len(names))
@@ -135,7 +135,7 @@ def fit_ridge(spec: Learned, kind: Kind, parts: Sequence[Part]) -> tuple[Linear,
     if penalty == np.inf:
         return alone
     covariances = _covariances([(rows.T @ rows)[None] for rows in columns])
-    weights = _solved(covariances, np.array([penalty]))[0]
+    weights = _solve_ridge(covariances, np.array([penalty]))[0]
     covariance = covariances[0, :-1, :-1]
     spread = float(np.sqrt(weights @ covariance @ weights))
     base_spread = float(np.sqrt(covariance[0, 0]))
@@ -223,7 +223,7 @@ def _chosen_penalty(spec: Learned, columns: Sequence[Floats], fold_of: Sequence[
     # By penalty, then by fold: the infinite penalty, the base without a boost, is last.
     penalty_of = np.repeat(spec.penalties, folds)
     training_of = np.tile(training, (len(spec.penalties), 1, 1))
-    solved = np.concatenate([_solved(training_of, penalty_of), _base_alone(training)])
+    solved = np.concatenate([_solve_ridge(training_of, penalty_of), _base_alone(training)])
     # With -1 for the human score, w' C w is the variance of the residuals.
     weights = np.column_stack([solved, np.full(len(solved), -1.0)])
     ladder = [*spec.penalties, np.inf]
@@ -250,7 +250,7 @@ def _base_alone(covariances: Floats) -> Floats:
     return weights
 
 
-def _solved(covariances: Floats, penalties: Floats) -> Floats:
+def _solve_ridge(covariances: Floats, penalties: Floats) -> Floats:
     """float64[R, 1 + k] weights of base and features; the base is not penalised, and its weight is at least 0.
 
     penalties: float64[R], all finite.

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bmx_grid.boosts.base import Boost, Fitted, Part, restore
+from bmx_grid.boosts.base import Boost, FittedBoost, Part, restore
 from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Floats, Ragged, concatenate_rows, defined_rows, take_rows
@@ -32,7 +32,7 @@ SIDE_IN_WORDS = {"hypothesis": "hypothesis", "ground_truth": "ground truth", "bo
 
 
 @dataclass(frozen=True)
-class AtPoint(Fitted):
+class AtPoint(FittedBoost):
     """w * base + (1 - w) * feature; w = 1, with p NaN, is no boost.
 
     p: of the power mean that the feature is; None for one without p. column: the place of the feature among others.
@@ -47,14 +47,14 @@ class AtPoint(Fitted):
             raise ConfigError(f"w: {self.w:g} is outside [0, 1]; w is the share of the base score.")
 
     @property
-    def abstains(self) -> bool:
+    def keeps_base_scores(self) -> bool:
         return self.w == 1
 
-    def _boosted(self, base: Floats, features: Floats) -> Floats:
+    def _boost_scores(self, base: Floats, features: Floats) -> Floats:
         return np.asarray(self.w * base + (1 - self.w) * features[:, self.column])
 
     def constants(self) -> dict[str, Any]:
-        return {"w": self.w} if self.p is None else {"w": self.w, "p": None if self.abstains else self.p}
+        return {"w": self.w} if self.p is None else {"w": self.w, "p": None if self.keeps_base_scores else self.p}
 
 
 @dataclass(frozen=True)
@@ -114,10 +114,10 @@ class PowerMeanGrid(Boost):
         w, column = best_mixture(kind, parts, self.w)
         return AtPoint(w, self.spec.p[column] if column >= 0 else math.nan, column)
 
-    def restored(self, constants: Mapping[str, Any]) -> AtPoint:
+    def from_constants(self, constants: Mapping[str, Any]) -> AtPoint:
         """Raises ConfigError for a w outside [0, 1], or a p that is not on the grid."""
         point = restore(AtPoint, constants, 0)
-        if point.abstains:
+        if point.keeps_base_scores:
             return AtPoint(1.0, math.nan, -1)
         if point.p not in self.spec.p:
             ends = f"{self.spec.p[0]:g} to {self.spec.p[-1]:g}"

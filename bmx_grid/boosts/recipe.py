@@ -11,15 +11,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from bmx_grid.boosts.base import Boost, Features, Fitted, Part
+from bmx_grid.boosts.base import Boost, Features, FittedBoost, Part
 from bmx_grid.core.configure import build, convert, load_option, options
 from bmx_grid.core.documents import read_json
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, StoreError, unknown
 from bmx_grid.core.file_keys import check_keys_of_recipe
 from bmx_grid.core.identity import Component, canonical_json, digest, identity
 from bmx_grid.core.ragged import Ragged
-from bmx_grid.core.storage import expanded, write_text
-from bmx_grid.core.wording import shortened, with_interval
+from bmx_grid.core.storage import expand_home, write_text
+from bmx_grid.core.wording import format_interval, shorten
 from bmx_grid.measures.correlation import Kind
 
 TARGET_KEY = "_target_"
@@ -39,7 +39,7 @@ class Identity:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, group: str, name: str, part: Component, signature: str) -> Identity:
+    def from_part(cls, group: str, name: str, part: Component, signature: str) -> Identity:
         """Of a part built from the option `name` of a group. Raises ConfigError for a setting that JSON cannot hold."""
         # Through JSON and back, as a file holds it: tuples are lists.
         try:
@@ -114,7 +114,7 @@ def _differences(in_recipe: Any, here: Any, key: str = "") -> Iterator[str]:
 
 
 def _short(value: Any) -> str:
-    return shortened(json.dumps(value, ensure_ascii=False), 60)
+    return shorten(json.dumps(value, ensure_ascii=False), 60)
 
 
 RECIPE_VERSION = 3
@@ -144,22 +144,22 @@ class HeldOut:
     how: str
 
     @classmethod
-    def of(cls, value: float, low: float, high: float, how: str) -> HeldOut:
+    def from_estimate(cls, value: float, low: float, high: float, how: str) -> HeldOut:
         """With null in place of NaN, which JSON does not have."""
         numbers = [float(number) if math.isfinite(number) else None for number in (value, low, high)]
         return cls(numbers[0], numbers[1], numbers[2], how)
 
     def __str__(self) -> str:
         value, low, high = (math.nan if number is None else number for number in (self.value, self.low, self.high))
-        return with_interval(value, low, high)
+        return format_interval(value, low, high)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
     """A boost of a metric by an explainer, with its gain on held-out segments.
 
-    boost_name: the option of the group `boost`; boost: its settings; constants: those of its `Fitted`, which does not
-    abstain. correlation: the kind it was chosen and judged by. gain: over the metric alone; partial_r:
+    boost_name: the option of the group `boost`; boost: its settings; constants: those of its `FittedBoost`, which is
+    not the base alone. correlation: the kind it was chosen and judged by. gain: over the metric alone; partial_r:
     the partial correlation controlling for score, lengths, texts and groups. verdict: on such a choice.
     seed: of the draws of the explainer; None if nothing is random. date: of the choice, as YYYY-MM-DD.
     signature: names the parts, and has a digest of everything else in the file.
@@ -181,7 +181,7 @@ class Recipe:
     date: str
     signature: str = ""
 
-    def signed(self) -> Recipe:
+    def add_signature(self) -> Recipe:
         """With its signature."""
         content = json_value(self)
         del content["signature"]
@@ -193,12 +193,12 @@ class Recipe:
         )
         return dataclasses.replace(self, signature=signature)
 
-    def fitted(self) -> Fitted:
+    def fitted_boost(self) -> FittedBoost:
         """The boost with its constants. Raises ConfigError for constants that are not of this boost."""
-        return self.boost.restored(self.constants)
+        return self.boost.from_constants(self.constants)
 
     @property
-    def of_files(self) -> bool:
+    def uses_files(self) -> bool:
         """Whether metric or explainer are files, so that new texts cannot be scored with it."""
         return any(part.fingerprint.get("type") == "Imported" for part in (self.metric, self.explainer))
 
@@ -220,7 +220,7 @@ def write_recipe(path: Path, recipe: Recipe) -> None:
     """Write a recipe as JSON, signed. Raises ConfigError for another suffix, StoreError if it cannot be written."""
     if path.suffix != ".json":
         raise ConfigError(f"{path}: recipes are written as JSON; give it the suffix .json.")
-    content = json_value(recipe.signed())
+    content = json_value(recipe.add_signature())
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
     write_text(path, f"{text}\n")
 
@@ -251,13 +251,13 @@ def read_recipe(path: Path) -> Recipe:
         )
     boost = raw.get("boost")
     # It could name any file, itself among them: looked at before it is built, which would read that file.
-    if isinstance(boost, Mapping) and boost.get(TARGET_KEY) == f"{Fixed.__module__}.{Fixed.__qualname__}":
+    if isinstance(boost, Mapping) and boost.get(TARGET_KEY) == f"{RecipeBoost.__module__}.{RecipeBoost.__qualname__}":
         raise DataError(f"{path}: recipe.boost: it is another recipe, or this one; name that one in its place.")
     try:
         recipe: Recipe = convert(raw, Recipe, "recipe")
-        recipe.fitted()
+        recipe.fitted_boost()
         # Signed anew: any edit, and any change of the boost's computation, gives another signature.
-        intact = recipe.signature == recipe.signed().signature
+        intact = recipe.signature == recipe.add_signature().signature
     except (ConfigError, ValueError) as error:
         raise DataError(f"{path}: {error}") from error
     if not intact:
@@ -272,7 +272,7 @@ FOLDER = Path(__file__).with_name("recipes")
 LIST = "list"  # in place of a name: show them
 
 
-def embedded() -> list[str]:
+def embedded_names() -> list[str]:
     """The names of the embedded recipes, sorted."""
     return sorted(path.stem for path in FOLDER.glob("*.json"))
 
@@ -283,10 +283,10 @@ def find_recipe(name_or_path: str | Path) -> Recipe:
     A text without a slash and without a suffix is a name. Raises DataError as `read_recipe` does,
     and DataMissingError with the closest name if no embedded recipe has that name.
     """
-    path = expanded(name_or_path)
+    path = expand_home(name_or_path)
     if isinstance(name_or_path, Path) or "/" in name_or_path or path.suffix:
         return read_recipe(path)
-    names = embedded()
+    names = embedded_names()
     if name_or_path not in names:
         raise DataMissingError(
             f"{unknown('recipe', name_or_path, names)} Name a known recipe, or a file with its suffix .json."
@@ -297,7 +297,7 @@ def find_recipe(name_or_path: str | Path) -> Recipe:
 def recipes_in_words() -> str:
     """The embedded recipes, one line each, with their gains; a sentence if none exist."""
     lines = []
-    for name in embedded():
+    for name in embedded_names():
         recipe = read_recipe(FOLDER / f"{name}.json")
         # Each data set once, however many language pairs of it there are.
         datasets = dict.fromkeys(part.dataset for part in recipe.chosen_on)
@@ -311,7 +311,7 @@ def recipes_in_words() -> str:
 
 
 @dataclass(frozen=True)
-class Fixed(Boost):
+class RecipeBoost(Boost):
     """A recipe, by the name of an embedded one or by its file, with the constants it has; nothing is chosen.
 
     Raises ConfigError without a name, DataError for a file that is no recipe, DataMissingError for a missing one.
@@ -323,37 +323,42 @@ class Fixed(Boost):
         super().__post_init__()
         if not self.recipe:
             raise ConfigError("boost.recipe.recipe is missing: name a file that a sweep wrote, or an embedded recipe.")
-        self.known.fitted()
+        self.loaded_recipe.fitted_boost()
 
     @cached_property
-    def known(self) -> Recipe:
+    def loaded_recipe(self) -> Recipe:
         """The recipe."""
         return find_recipe(self.recipe)
 
     def fingerprint(self) -> dict[str, Any]:
         """The recipe by its signature, wherever it is."""
-        return {**super().fingerprint(), "recipe": self.known.signature}
+        # "Fixed" is the name of this class in fingerprints that earlier versions stored.
+        return {**super().fingerprint(), "type": "Fixed", "recipe": self.loaded_recipe.signature}
 
     def names(self) -> tuple[str, ...]:
-        return self.known.boost.names()
+        return self.loaded_recipe.boost.names()
 
-    def of_attributions(self) -> tuple[bool, ...]:
-        return self.known.boost.of_attributions()
+    def attribution_mask(self) -> tuple[bool, ...]:
+        return self.loaded_recipe.boost.attribution_mask()
 
     @property
     def reads_ground_truth(self) -> bool:
-        return self.known.boost.reads_ground_truth
+        return self.loaded_recipe.boost.reads_ground_truth
 
     def features(self, truth: Ragged, hypothesis: Ragged) -> Features:
-        return self.known.boost.features(truth, hypothesis)
+        return self.loaded_recipe.boost.features(truth, hypothesis)
 
     @property
-    def fixed(self) -> Fitted:
-        return self.known.fitted()
+    def fixed_fit(self) -> FittedBoost:
+        return self.loaded_recipe.fitted_boost()
 
-    def fit(self, kind: Kind, parts: Sequence[Part]) -> Fitted:
+    def fit(self, kind: Kind, parts: Sequence[Part]) -> FittedBoost:
         """The constants of the recipe, whatever the segments."""
-        return self.fixed
+        return self.fixed_fit
 
-    def restored(self, constants: Any) -> Fitted:
-        return self.known.boost.restored(constants)
+    def from_constants(self, constants: Any) -> FittedBoost:
+        return self.loaded_recipe.boost.from_constants(constants)
+
+
+# The path of this class in files that earlier versions wrote.
+Fixed = RecipeBoost

@@ -49,13 +49,13 @@ from typing import Any, Literal
 from bmx_grid.analysis.base import Table
 from bmx_grid.analysis.finished import FigureOptions, facts_of, figure_options, load_results, read_config
 from bmx_grid.analysis.load import load_table
-from bmx_grid.analysis.questions import Analysis, answerable, load_questions, signature
+from bmx_grid.analysis.questions import Analysis, drop_failing_questions, load_questions, signature
 from bmx_grid.api.compose import parse_one
 from bmx_grid.core.configure import convert, folder_path
 from bmx_grid.core.errors import ConfigError, unknown
-from bmx_grid.core.storage import expanded, is_there, write_text
+from bmx_grid.core.storage import expand_home, is_there, write_text
 from bmx_grid.core.terminal import command, working
-from bmx_grid.core.wording import counted, visible
+from bmx_grid.core.wording import escape_unprintable, pluralize
 from bmx_grid.measures.correlation import Kind
 from bmx_grid.measures.grid import Point, check_points
 from bmx_grid.report.table import FORMATS, as_text, sentences, table_file, terminal_width, write_table
@@ -80,7 +80,7 @@ def _split(arguments: Sequence[str]) -> tuple[list[Path], Values]:
         is_key = key in KEYS or key.startswith("fixed.")
         # The name of a file may hold a =.
         if not equals or (not is_key and is_there(argument)):
-            paths.append(expanded(argument))
+            paths.append(expand_home(argument))
         elif not is_key:
             raise ConfigError(f"{unknown('key', key, KEYS)} Paths are written as they are: analyse PATH.")
         elif not value or key in values:
@@ -93,7 +93,7 @@ def _split(arguments: Sequence[str]) -> tuple[list[Path], Values]:
     return paths, values
 
 
-def _fixed(values: Values, known: Sequence[str]) -> dict[str, Point]:
+def _parse_fixed_points(values: Values, known: Sequence[str]) -> dict[str, Point]:
     """Read the points set by `fixed.EXPLAINER`, by explainer.
 
     known: the explainers of the table. Raises ConfigError that names the argument.
@@ -116,11 +116,11 @@ def _figures(values: Values) -> FigureOptions:
     """Which figures are written, and how. Raises ConfigError naming the key."""
     options: dict[str, Any] = {"which": values.get("figures", "page")}
     if "figures.format" in values:
-        options["format"] = _listed("figures.format", values["figures.format"])
+        options["format"] = _split_names("figures.format", values["figures.format"])
     return figure_options(options)
 
 
-def _listed(key: str, text: str) -> list[str]:
+def _split_names(key: str, text: str) -> list[str]:
     """The names in a value: a list as in a sweep, [A,B], or names with commas between them."""
     if text.startswith("["):
         return list(convert(parse_one(f"{key}={text}").value(), tuple[str, ...], key))
@@ -148,10 +148,10 @@ def _main(arguments: Sequence[str]) -> int:
     for key in values:
         if key not in OF_SEVERAL:
             raise ConfigError(f"{key}: several sweeps are compared with {', '.join(OF_SEVERAL)} only; leave it out.")
-    from bmx_grid.analysis.side_by_side import side_by_side, table_of
+    from bmx_grid.analysis.side_by_side import compare_sweeps, table_of
 
     correlation = convert(values.get("correlation"), Kind | None, "correlation")
-    table = table_of(side_by_side(paths, correlation=correlation))
+    table = table_of(compare_sweeps(paths, correlation=correlation))
     _give(form, folder, [table])
     return 0
 
@@ -163,15 +163,15 @@ def _analyse(path: Path, values: Values, form: Format | None, folder: Path | Non
     figures = _figures(values)
     if not values.keys().isdisjoint(OF_FIGURES) and (folder is None or form is not None):
         raise ConfigError("figures are written below output_dir, with report.html: give output_dir=DIR, no format.")
-    modules = _listed("questions", values.get("questions", ""))
+    modules = _split_names("questions", values.get("questions", ""))
     load_questions(modules)  # imported before anything is read
     results = load_results(path)
-    fixed = _fixed(values, results.table.factor_levels("explainer"))
+    fixed = _parse_fixed_points(values, results.table.factor_levels("explainer"))
     select_from = None
     if "select.from" in values:
-        select_from = load_table(expanded(values["select.from"]))
+        select_from = load_table(expand_home(values["select.from"]))
     analysis = results.analyse(questions=modules, select_from=select_from, fixed=fixed)
-    analysis, refused = answerable(analysis)
+    analysis, refused = drop_failing_questions(analysis)
     for sentence in refused:
         warnings.warn(sentence, stacklevel=2)
     if form is not None:
@@ -195,20 +195,20 @@ def _analyse(path: Path, values: Values, form: Format | None, folder: Path | Non
 def _summary(analysis: Analysis) -> str:
     """Format the folders read, the answer and the short tables for the terminal."""
     from bmx_grid.analysis import headline
-    from bmx_grid.report.answer import answer_text, coloured
+    from bmx_grid.report.answer import answer_text, colour_verdicts
 
     table = analysis.table
-    n_settings = counted(len(table), "setting")
-    n_real = counted(len(analysis.real), "setting")
+    n_settings = pluralize(len(table), "setting")
+    n_real = pluralize(len(analysis.non_controls), "setting")
     boosted = f"{table.n_boosted:,} correlations with w other than 1"
     read = [f"{table.origin}: {n_settings}, {boosted}; {n_real} without the random metric and explainer"]
     if not len(table):
-        read = [f"{table.origin}: {counted(len(analysis.settings), 'setting')} without a grid"]
+        read = [f"{table.origin}: {pluralize(len(analysis.settings), 'setting')} without a grid"]
     read += [f"left out: {name}" for name in table.left_out]
-    counts = analysis.ask(headline.compute)["headline"]
-    signed = analysis.ask(signature)
-    answer = answer_text(analysis, terminal_width()) or sentences(headline.answer(analysis))
-    parts = [sentences(read), coloured(answer), sentences(counts)]
+    counts = analysis.compute_once(headline.compute)["headline"]
+    signed = analysis.compute_once(signature)
+    answer = answer_text(analysis, terminal_width()) or sentences(headline.summary_lines(analysis))
+    parts = [sentences(read), colour_verdicts(answer), sentences(counts)]
     for shown in analysis.tables():
         if shown.brief:
             # The signature is for files.
@@ -244,7 +244,7 @@ def _give(form: Format | None, folder: Path | None, tables: Sequence[Table], ana
 
 
 def _say_written(paths: Sequence[Path]) -> None:
-    lines = "\n         ".join(visible(str(path)) for path in paths)
+    lines = "\n         ".join(escape_unprintable(str(path)) for path in paths)
     print(f"\nwritten: {lines}")
 
 

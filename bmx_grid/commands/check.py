@@ -29,15 +29,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bmx_grid.api.compose import composed, parse_one
+from bmx_grid.api.compose import compose_config, parse_one
 from bmx_grid.api.user_files import Folder, naming_files, option_names, options_folder
-from bmx_grid.attribution.contracts import fitted_to
+from bmx_grid.attribution.contracts import fit_metric
 from bmx_grid.attribution.promises import OF_EXPLAINERS, OF_METRICS, short_segments
 from bmx_grid.core.configure import build, class_of, convert
 from bmx_grid.core.errors import BmxError, ConfigError, close_match, component_errors, unknown
 from bmx_grid.core.identity import Component
 from bmx_grid.core.terminal import command, say
-from bmx_grid.core.wording import counted
+from bmx_grid.core.wording import pluralize
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.reader_promises import OF_DATASETS
 from bmx_grid.explainers.base import Explainer
@@ -85,14 +85,14 @@ def _main(arguments: Sequence[str]) -> int:
         raise ConfigError("PART is missing: name an option, as metric=NAME, or a class, as mypkg.mine.Metric.")
     n_broken = 0
     for part in parts:
-        for group, name, node, data_dir in _named(part, settings, folder):
-            n_broken += _broken(group, name, node, data_dir)
+        for group, name, node, data_dir in _find_options(part, settings, folder):
+            n_broken += _count_failures(group, name, node, data_dir)
     if n_broken:
-        say(f"{counted(n_broken, 'test')} failed")
+        say(f"{pluralize(n_broken, 'test')} failed")
     return 1 if n_broken else 0
 
 
-def _named(part: str, settings: Sequence[str], folder: Folder) -> Iterator[tuple[str, str, Any, Path]]:
+def _find_options(part: str, settings: Sequence[str], folder: Folder) -> Iterator[tuple[str, str, Any, Path]]:
     """The group, the name and the node of each option that an argument names, and the folder of data."""
     group, equals, _ = part.partition("=")
     if equals:
@@ -101,8 +101,8 @@ def _named(part: str, settings: Sequence[str], folder: Folder) -> Iterator[tuple
         if not any(names):
             raise ConfigError(f"{part}: the name of an option is missing; write {group}=NAME.")
     elif "." in part:
-        group, node = _of_class(part)
-        config = composed(settings, folder)
+        group, node = _option_of_class(part)
+        config = compose_config(settings, folder)
         yield group, part, node, Path(config["data_dir"])
         return
     else:
@@ -120,12 +120,12 @@ def _named(part: str, settings: Sequence[str], folder: Folder) -> Iterator[tuple
         names = [part]
     lines = [f"{group}=[{','.join(names)}]", *settings]
     with naming_files(lines, folder):
-        config = composed(lines, folder)
+        config = compose_config(lines, folder)
     for name, node in config[group].items():
         yield group, name, node, Path(config["data_dir"])
 
 
-def _of_class(path: str) -> tuple[str, dict[str, Any]]:
+def _option_of_class(path: str) -> tuple[str, dict[str, Any]]:
     """The group of a class, and its node with no more than a name. Raises ConfigError for any other class."""
     node = {"_target_": path}
     cls = class_of(node, path)
@@ -138,7 +138,7 @@ def _of_class(path: str) -> tuple[str, dict[str, Any]]:
     raise ConfigError(f"{path}: expected a subclass of {kinds}.")
 
 
-def _broken(group: str, name: str, node: Any, data_dir: Path) -> int:
+def _count_failures(group: str, name: str, node: Any, data_dir: Path) -> int:
     """Test an option, print the result of each test, and count the failures."""
     part = build(node, CHECKED_KINDS[group], f"{group}.{name}")
     n_broken = 0
@@ -171,19 +171,19 @@ def _trials(part: Component, name: str, data_dir: Path) -> Iterator[tuple[str, l
         return
     segments = short_segments()
     if isinstance(part, Metric):
-        for member, metric in part.members(name, [segments]).items():
+        for member, metric in part.expand(name, [segments]).items():
             metric.check()
             # Some metrics score only texts that they were fitted to.
-            fitted = fitted_to(metric, segments)
-            if fitted.given(segments) is not None:
+            fitted = fit_metric(metric, segments)
+            if fitted.load_scores(segments) is not None:
                 raise ConfigError(
                     f"metric {name} reads scores from a file: it cannot score texts; choose another metric."
                 )
             yield member, [_trial(promise, fitted) for promise in OF_METRICS]
     elif isinstance(part, Explainer):
-        for member, explainer in part.members(name, [segments]).items():
+        for member, explainer in part.expand(name, [segments]).items():
             explainer.check()
-            if explainer.is_given or type(explainer).explain is not Explainer.explain:
+            if explainer.is_imported or type(explainer).explain is not Explainer.explain:
                 raise ConfigError(f"explainer {name} plans no texts to test; choose another explainer.")
             yield member, [_trial(promise, explainer) for promise in OF_EXPLAINERS]
 

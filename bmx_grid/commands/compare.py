@@ -31,9 +31,9 @@ from typing import get_args
 from bmx_grid.api.compared import Grouping, Level
 from bmx_grid.api.comparison import compare
 from bmx_grid.core.errors import ConfigError
-from bmx_grid.core.storage import expanded
+from bmx_grid.core.storage import expand_home
 from bmx_grid.core.terminal import command, parser
-from bmx_grid.core.wording import counted, visible
+from bmx_grid.core.wording import escape_unprintable, pluralize
 from bmx_grid.datasets.column_roles import COLUMN_ROLES, named_roles
 from bmx_grid.datasets.column_roles import first_few as columns_listed
 from bmx_grid.datasets.segments import NO_PAIR
@@ -43,8 +43,8 @@ from bmx_grid.measures.correlation import COEFFICIENTS
 from bmx_grid.measures.correlations_of_resamples import Unit
 from bmx_grid.measures.paired_tests import Alternative
 from bmx_grid.measures.resampling import CONFIDENCE
-from bmx_grid.report.answer import coloured
-from bmx_grid.report.table import fitted, terminal_width
+from bmx_grid.report.answer import colour_verdicts
+from bmx_grid.report.table import terminal_width, wrap_to_terminal
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -78,15 +78,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--seed", type=int, default=0, help="of every random draw (default: 0)")
     add("--json", action="store_true", help="print JSON")
     parsed = cli.parse_args(arguments)
-    return command(lambda: print(_printed(parsed)))
+    return command(lambda: print(_comparison_text(parsed)))
 
 
-def _printed(parsed: Namespace) -> str:
+def _comparison_text(parsed: Namespace) -> str:
     """Compare the metrics and format the result. Raises BmxError for every mistake that the user can fix."""
     if parsed.skip_rows < 0:
         raise ConfigError(f"--skip-rows={parsed.skip_rows}: give a whole number, 0 or more.")
     reading = Reading(parsed.encoding, parsed.skip_rows, "--{}=")
-    table = open_table(expanded(parsed.table), reading)
+    table = open_table(expand_home(parsed.table), reading)
     columns = named_roles(parsed.columns)
     if not parsed.metrics:
         raise ConfigError(f"--metrics is missing: which of the columns are metrics? {columns_listed(table.names)}.")
@@ -113,10 +113,10 @@ def _printed(parsed: Namespace) -> str:
     for label, names in read.items():
         if names:
             listed = ", ".join(names)
-            parts.append(f"{label}: {visible(listed)}")
+            parts.append(f"{label}: {escape_unprintable(listed)}")
     columns_read = "; ".join(parts)
-    head = fitted(f"{visible(parsed.table)}: {counted(len(table), 'row')}; {columns_read}")
-    return f"{head}\n\n{coloured(compared.summary(terminal_width()))}"
+    head = wrap_to_terminal(f"{escape_unprintable(parsed.table)}: {pluralize(len(table), 'row')}; {columns_read}")
+    return f"{head}\n\n{colour_verdicts(compared.summary(terminal_width()))}"
 
 
 if __name__ == "__main__":

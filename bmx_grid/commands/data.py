@@ -32,9 +32,9 @@ from bmx_grid.api.compose import parse_one
 from bmx_grid.commands.data_show import show_files, show_set
 from bmx_grid.core.configure import build, load_option, options
 from bmx_grid.core.errors import ConfigError, DataMissingError, unknown
-from bmx_grid.core.storage import expanded, is_file, is_folder, is_there
+from bmx_grid.core.storage import expand_home, is_file, is_folder, is_there
 from bmx_grid.core.terminal import RESUMES, command, parser
-from bmx_grid.core.wording import counted
+from bmx_grid.core.wording import pluralize
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.column_roles import named_roles
 from bmx_grid.datasets.download import download, file_states, unverifiable
@@ -83,7 +83,7 @@ def _run(parsed: Namespace) -> int:
         else:
             names.append(argument)
     usual_folder = os.environ.get("BMX_DATA_DIR", "data")
-    data_dir = expanded(keys.pop("data_dir", usual_folder))
+    data_dir = expand_home(keys.pop("data_dir", usual_folder))
     limit = keys.pop("limit", "3")
     if not limit.isdecimal():
         raise ConfigError(f"limit={limit}: give a whole number, 0 or more.")
@@ -106,7 +106,7 @@ def _run(parsed: Namespace) -> int:
             show_set(reader, data_dir, int(limit))
         return 0
     if act == "download":
-        written = counted(download(readers, data_dir), "file")
+        written = pluralize(download(readers, data_dir), "file")
         print(f"{written} written below {data_dir}")
     status = _list(readers, data_dir)
     return 0 if act == "list" else status
@@ -136,7 +136,7 @@ def _reader(name: str, keys: OptionValues) -> DatasetReader:
     if is_named_as_table or is_file(Path(name)):
         keys = {**keys, "path": name}
         name = "tabular"
-    elif name not in known and is_folder(expanded(name)):
+    elif name not in known and is_folder(expand_home(name)):
         keys = {**keys, **_test_set(name)}
         name = "mt_metrics_eval"
     if name not in known:
@@ -161,7 +161,7 @@ def _set_dotted(node: OptionValues, key: str, value: Any) -> None:
 
 def _test_set(name: str) -> dict[str, str]:
     """Read the keys of a folder in the layout of mt-metrics-eval. Raises ConfigError that names other contents."""
-    folder = expanded(name).resolve()
+    folder = expand_home(name).resolve()
     if (folder / "sources").is_dir():
         return {"folder": str(folder.parent), "test_set": folder.name}
     ways = []

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bmx_grid.core.errors import ConfigError, DataError
-from bmx_grid.core.storage import expanded, is_file
-from bmx_grid.core.wording import counted, factor_in_words, listed_columns, override, visible
+from bmx_grid.core.storage import expand_home, is_file
+from bmx_grid.core.wording import columns_override, escape_unprintable, factor_in_words, override, pluralize
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.column_roles import REQUIRED, Roles, first_few, roles_of_table, usual_columns
 from bmx_grid.datasets.mt_metrics_eval import MtMetricsEval
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 def show_files(names: Sequence[str], limit: int) -> list[str]:
     """Print what files of error spans, and files of unrated items, hold; the names that are data sets."""
-    paths = {name: expanded(name) for name in names}
+    paths = {name: expand_home(name) for name in names}
     span_files = [name for name in names if span_format(paths[name])]
     for name in span_files:
         _show_spans(paths[name], limit)
@@ -46,8 +46,8 @@ def show_set(reader: DatasetReader, data_dir: Path, limit: int) -> None:
     """Print the segments of a data set; for a table also its columns and the command that runs it."""
     to_run = ""
     if isinstance(reader, Tabular):
-        reader, to_run = _recognised(reader)
-    sets = [reader.read(data_dir, pair) for pair in reader.pairs(data_dir)]
+        reader, to_run = _recognise_columns(reader)
+    sets = [reader.load_segments(data_dir, pair) for pair in reader.pairs(data_dir)]
     for segments, labels in zip(sets, clusters(sets), strict=True):
         n_clusters = len(set(labels))
         _show_pair(segments, n_clusters, limit)
@@ -86,12 +86,12 @@ def _show_pair(segments: SegmentSet, n_clusters: int, limit: int) -> None:
     known = " and ".join(texts)
     if len(texts) == 2 and segments.texts("source") == segments.texts("reference"):
         known += ", which are the same in every row"
-    size = counted(len(segments), "segment")
+    size = pluralize(len(segments), "segment")
     if segments.systems:
-        size += f" of {counted(len(segments.systems), 'system')}"
+        size += f" of {pluralize(len(segments.systems), 'system')}"
     print(
         f"{segments.dataset} {segments.language_pair}: {size} in "
-        f"{counted(n_clusters, 'cluster')}, {segments.rated:,} rated, with {known}"
+        f"{pluralize(n_clusters, 'cluster')}, {segments.n_rated:,} rated, with {known}"
     )
     judgements = segments.judgements
     several = len(judgements.scores) > 1
@@ -102,22 +102,22 @@ def _show_pair(segments: SegmentSet, n_clusters: int, limit: int) -> None:
         made_of = ""
         if name in judgements.raters:
             n_ratings = int(np.isfinite(judgements.raters[name]).sum())
-            made_of = f", of {counted(n_ratings, 'rating')}"
-        print(f"  {visible(name)}{primary}: {_range(scores)}{made_of}")
+            made_of = f", of {pluralize(n_ratings, 'rating')}"
+        print(f"  {escape_unprintable(name)}{primary}: {_range(scores)}{made_of}")
     empty = segments.empty_texts()
     if empty:
-        n_empty = counted(len(empty), "segment")
-        print(f"  empty texts in {n_empty}, the first is {visible(empty[0])}")
+        n_empty = pluralize(len(empty), "segment")
+        print(f"  empty texts in {n_empty}, the first is {escape_unprintable(empty[0])}")
     for row, segment in enumerate(segments.segments[:limit]):
         ratings = []
         for name, scores in judgements.scores.items():
             score = scores[row]
             ratings.append(f"{name} not rated" if np.isnan(score) else f"{name} {score:g}")
-        print(visible(f"  [{segment.name}] {', '.join(ratings)}"))
+        print(escape_unprintable(f"  [{segment.name}] {', '.join(ratings)}"))
         for role in ROLES:
             text = getattr(segment, role)
             if text is not None:
-                print(f"    {role:11}{visible(text)}")
+                print(f"    {role:11}{escape_unprintable(text)}")
 
 
 def _range(scores: Floats) -> str:
@@ -152,8 +152,8 @@ def _show_items(path: Path) -> None:
     """Print the contents of a file of items without human scores, and how to score or import them."""
     outputs = open_table(path).outputs
     n_items = len({output.id for output in outputs})
-    count = f"{counted(len(outputs), 'output')} of {counted(n_items, 'item')}"
-    print(f"{visible(str(path))}: {count}, without a score of people")
+    count = f"{pluralize(len(outputs), 'output')} of {pluralize(n_items, 'item')}"
+    print(f"{escape_unprintable(str(path))}: {count}, without a score of people")
     for column in ("language_pair", "system"):
         names = {getattr(output, column) for output in outputs}
         _print_row(factor_in_words(column), first_few(sorted(names)))
@@ -176,15 +176,15 @@ def _show_items(path: Path) -> None:
 
 
 def _print_row(label: str, text: str) -> None:
-    print(f"  {label:<14} {visible(text)}")
+    print(f"  {label:<14} {escape_unprintable(text)}")
 
 
 def _show_spans(path: Path, limit: int) -> None:
     """Print the contents of a file of error spans, and how to use it in a sweep."""
     rows = read_spans(path).rows
     judged = rows[rows.value.notna()]
-    n_texts = f"{counted(len(judged), 'judged text')} of {len(rows):,}"
-    print(f"{visible(str(path))}: {span_format(path)}, {n_texts}")
+    n_texts = f"{pluralize(len(judged), 'judged text')} of {len(rows):,}"
+    print(f"{escape_unprintable(str(path))}: {span_format(path)}, {n_texts}")
     for column in ("language_pair", "system", "rater"):
         if column not in rows:
             continue
@@ -193,22 +193,22 @@ def _show_spans(path: Path, limit: int) -> None:
             _print_row(factor_in_words(column), first_few(sorted(names)))
     count = severities(judged.value)
     known = [severity for severity in WEIGHTS if count[severity]]
-    errors = ", ".join(counted(count[severity], f"{severity} error") for severity in known)
-    omissions = counted(count["omission"], "omission")
+    errors = ", ".join(pluralize(count[severity], f"{severity} error") for severity in known)
+    omissions = pluralize(count["omission"], "omission")
     _print_row("spans", f"{errors or 'none'}; {omissions} among them")
     n_without = sum(not spans for spans in judged.value)
-    _print_row("without spans", counted(n_without, "text"))
+    _print_row("without spans", pluralize(n_without, "text"))
     for row in judged.iloc[:limit].to_dict("records"):
         key = [str(row[column]) for column in ("document", "id", "system") if row.get(column)]
         name = ":".join(key) or row["place"]
         spans = ", ".join(f"{span.severity} {span.start}-{span.end}" for span in row["value"])
-        print(visible(f"  [{name}] {spans or 'no error'}"))
+        print(escape_unprintable(f"  [{name}] {spans or 'no error'}"))
     file = override("explainer.imported.file", str(path))
     command_lines = _command_lines(["'explainer=[imported]'", file, "'boost=[severity]'", "…"])
     print(f"\nto use it as explanations of a data set's segments:\n{command_lines}")
 
 
-def _recognised(reader: Tabular) -> tuple[Tabular, str]:
+def _recognise_columns(reader: Tabular) -> tuple[Tabular, str]:
     """The reader of a table with its columns recognised, which are printed, and the command that runs it.
 
     Raises DataError for roles that are missing, in one sentence, and as `open_table`.
@@ -227,7 +227,7 @@ def _recognised(reader: Tabular) -> tuple[Tabular, str]:
     unused = [name for name in dict.fromkeys(table.names) if name not in used]
     notes["unused"] = first_few(unused) or "no column"
     notes |= _notes_on_scores(roles, unused)
-    print(f"{visible(str(table.path))}: {counted(len(table), 'row')}")
+    print(f"{escape_unprintable(str(table.path))}: {pluralize(len(table), 'row')}")
     for role, columns in roles.items():
         _print_row(factor_in_words(role), ", ".join(columns))
     for label, note in notes.items():
@@ -246,10 +246,10 @@ def _notes_on_scores(roles: Roles, unused: Sequence[str]) -> dict[str, str]:
         return {}
     further = [name for name in unused if "score" in usual_columns([name], {})]
     if len(scores) == 1 and further:
-        listed = listed_columns("columns.score", [*scores, *further[:3]])
+        listed = columns_override("columns.score", [*scores, *further[:3]])
         return {"more scores": f"unused; read them, too: {listed}"}
     if len(scores) > 1:
-        listed = listed_columns("columns.rater", scores)
+        listed = columns_override("columns.rater", scores)
         return {"more scores": f"{scores[0]} is primary; if they are ratings of one score by several people: {listed}"}
     return {}
 
@@ -266,7 +266,7 @@ def _command(reader: Tabular, roles: Roles) -> str:
     for role, columns in roles.items():
         key = f"dataset.tabular.columns.{role}"
         if len(columns) > 1:
-            words.append(listed_columns(key, columns))
+            words.append(columns_override(key, columns))
         # A column that is named as its role needs no word.
         elif columns != (role,):
             words.append(override(key, columns[0]))

@@ -30,12 +30,20 @@ from hydra.errors import HydraException
 from hydra.types import RunMode
 from omegaconf import OmegaConf
 
-from bmx_grid.api.compose import checked, composed, hydra_lines, mistakes, parse, parse_one, shown_argument
+from bmx_grid.api.compose import (
+    compose_config,
+    hydra_lines,
+    mistakes,
+    parse,
+    parse_one,
+    quote_argument,
+    resolve_and_check,
+)
 from bmx_grid.api.hydra_files import checked_files
 from bmx_grid.api.user_files import Folder, naming_files, options_folder
 from bmx_grid.core.configure import CONFIGS, folder_path
 from bmx_grid.core.errors import BmxError, ConfigError, unknown
-from bmx_grid.core.secrets import masked, masked_address, masked_argument
+from bmx_grid.core.secrets import mask_address, mask_argument, mask_secrets
 from bmx_grid.core.storage import inside, write_text
 from bmx_grid.core.terminal import FULL_ERROR, RESUMES, command, say_error
 
@@ -43,7 +51,7 @@ if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
     from omegaconf import DictConfig
 
-    from bmx_grid.api.sweep import Ended
+    from bmx_grid.api.sweep import SweepResult
 
 RECORD = ".hydra"
 SECRET = "BMX_SECRET_"  # begins the names of environment variables
@@ -56,7 +64,7 @@ HELP_KEYS = "KEYS OF config.yaml"  # replaced by the keys in Hydra's help
 _new_folders: list[Path] = []  # that Hydra makes
 
 
-class Failed(BmxError):
+class SweepFailedError(BmxError):
     """A sweep of a multirun that failed, with its exit status. The error is already printed."""
 
     def __init__(self, status: int) -> None:
@@ -79,23 +87,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def compose_and_run(arguments: Sequence[str]) -> int:
     """Run a sweep or a multirun. Returns the exit status; raises BmxError for every mistake in the arguments."""
-    with help_of_any_type(), checked_files(), _only_what_is_filled(), ExitStack() as stack:
-        parsed = _parsed(arguments)
+    with help_of_any_type(), checked_files(), _remove_empty_folders(), ExitStack() as stack:
+        parsed = _parse_arguments(arguments)
         folder = None if parsed.config_dir is None else options_folder(parsed.config_dir)
         # Words for the shell, no overrides.
         if parsed.shell_completion:
             # Hydra knows no commands.
             os.environ["COMP_LINE"] = re.sub(r"^(\s*\S+) run ", r"\1 ", os.environ.get("COMP_LINE", ""))
             try:
-                return _by_hydra(parsed, parsed.overrides, [], folder)
+                return _run_with_hydra(parsed, parsed.overrides, [], folder)
             except ConfigError as error:
                 raise ConfigError(f'{error} Write eval "$(bmx-grid --shell-completion install=bash)".') from error
         parsed.multirun = parsed.multirun or "hydra.mode=MULTIRUN" in parsed.overrides
         read = parse if parsed.multirun else parse_one
         if _shows(parsed):
-            written = list(map(masked_argument, parsed.overrides))
+            written = list(map(mask_argument, parsed.overrides))
         else:
-            written = _without_secrets(parsed.overrides, read)
+            written = _hide_secrets(parsed.overrides, read)
         overrides = [read(line) for line in written]
         lines = list(_lines_of_hydra(parsed, overrides))
         if parsed.multirun and "dry_run=true" in written:
@@ -108,7 +116,7 @@ def compose_and_run(arguments: Sequence[str]) -> int:
         try:
             if parsed.cfg and is_ours:
                 _check_composed(of_sweep, folder)
-            return _by_hydra(parsed, lines, overrides, folder)
+            return _run_with_hydra(parsed, lines, overrides, folder)
         except ConfigError:
             # The message can be more exact than Hydra's.
             if is_ours:
@@ -118,7 +126,7 @@ def compose_and_run(arguments: Sequence[str]) -> int:
 
 def _check_composed(lines: Sequence[str], folder: Folder) -> None:
     with naming_files(lines, folder):
-        composed(lines, folder)
+        compose_config(lines, folder)
 
 
 @contextmanager
@@ -139,7 +147,7 @@ def help_of_any_type() -> Iterator[None]:
         argparse.ArgumentParser.add_argument = add_argument  # type: ignore[method-assign]
 
 
-def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
+def _parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Hydra's flags and the overrides. Raises ConfigError for flags that do not exist, or that are refused."""
     parser = get_args_parser()
     parser.prog = "bmx-grid"
@@ -168,11 +176,11 @@ def _flags(parsed: argparse.Namespace) -> Iterator[str]:
             yield flag if value is True else f"{flag}={value}"
 
 
-def _without_secrets(lines: Sequence[str], read: Any) -> list[str]:
+def _hide_secrets(lines: Sequence[str], read: Any) -> list[str]:
     """The overrides with passwords and keys in the environment, so that Hydra writes them nowhere."""
     kept = []
     for line in lines:
-        if masked_argument(line) == line:
+        if mask_argument(line) == line:
             kept.append(line)
             continue
         override = read(line)
@@ -188,7 +196,7 @@ def _without_secrets(lines: Sequence[str], read: Any) -> list[str]:
     return kept
 
 
-def _with_secrets(line: str) -> str:
+def _restore_secrets(line: str) -> str:
     return SECRET_REFERENCE.sub(lambda reference: os.environ[reference[1]], line)
 
 
@@ -226,10 +234,12 @@ def _some_values(override: Override, most: int) -> list[str]:
     try:
         return [f"{key}={value}" for value in itertools.islice(override.sweep_string_iterator(), most)]
     except (HydraException, ValueError) as error:
-        raise ConfigError(f"{shown_argument(line)}: it has no list of values; name them, as KEY=1,2,3.") from error
+        raise ConfigError(f"{quote_argument(line)}: it has no list of values; name them, as KEY=1,2,3.") from error
 
 
-def _by_hydra(parsed: argparse.Namespace, lines: Sequence[str], overrides: Sequence[Override], folder: Folder) -> int:
+def _run_with_hydra(
+    parsed: argparse.Namespace, lines: Sequence[str], overrides: Sequence[Override], folder: Folder
+) -> int:
     """Hand over to Hydra; the exit status. overrides: as messages name them."""
     shown = io.StringIO()
     status = 0
@@ -243,16 +253,16 @@ def _by_hydra(parsed: argparse.Namespace, lines: Sequence[str], overrides: Seque
     except SystemExit as stop:
         # A sweep that fails otherwise prints its error itself.
         status = 2 if stop.code else 0
-    except Failed as failed:
+    except SweepFailedError as failed:
         if os.environ.get(FULL_ERROR) == "1":
             traceback.print_exception(failed)
         return failed.status
     except _Past as past:
-        if isinstance(past.error, Failed):
+        if isinstance(past.error, SweepFailedError):
             return past.error.status
         raise past.error from past.error.__cause__
-    text = masked_address(shown.getvalue())
-    print(_with_keys(text) if parsed.help else text, end="")
+    text = mask_address(shown.getvalue())
+    print(_format_help(text) if parsed.help else text, end="")
     return status
 
 
@@ -280,7 +290,7 @@ def _surroundings(arguments: Sequence[str]) -> Iterator[None]:
             os.environ[FULL_ERROR] = full
 
 
-def _with_keys(text: str) -> str:
+def _format_help(text: str) -> str:
     """Hydra's help in 80 columns, with the keys at the top of the configuration as config.yaml explains them."""
     keys = re.findall(r"^\w+: .*# .*$", (CONFIGS / "config.yaml").read_text("utf-8"), flags=re.MULTILINE)
     lines = []
@@ -292,7 +302,7 @@ def _with_keys(text: str) -> str:
 
 
 @contextmanager
-def _only_what_is_filled() -> Iterator[None]:
+def _remove_empty_folders() -> Iterator[None]:
     """Folders that Hydra makes in this block, and that nothing was written to, are removed."""
     _new_folders.clear()
     try:
@@ -321,8 +331,8 @@ def _output_dir(*, _root_: DictConfig) -> str:
 
 def _one_folder(text: str) -> str:
     """The overrides that vary as the name of a folder, without secrets."""
-    parts = masked_address(_with_secrets(text.replace("\\", ""))).split(",")
-    name = ",".join(map(masked_argument, parts)).replace("/", "_").replace("$", "")
+    parts = mask_address(_restore_secrets(text.replace("\\", ""))).split(",")
+    name = ",".join(map(mask_argument, parts)).replace("/", "_").replace("$", "")
     return re.sub(r"(^|,)\+*", r"\1", name)[:LONGEST_FOLDER]
 
 
@@ -347,39 +357,39 @@ def sweep(config: DictConfig) -> float:
     except Exception as error:
         if not several or not isinstance(error, BmxError):
             raise _Past(error) from error
-        say_error(f"{shown_argument(place.name)}: {error}")
-        raise Failed(2) from error
+        say_error(f"{quote_argument(place.name)}: {error}")
+        raise SweepFailedError(2) from error
     finally:
         with suppress(OSError):
             place.rmdir()
     if ended.n_failed and several:
-        raise Failed(1)
+        raise SweepFailedError(1)
     if ended.n_failed:
-        raise _Past(Failed(1))
+        raise _Past(SweepFailedError(1))
     return reached
 
 
-def _run_one(config: DictConfig, own: Any, place: Path, several: bool) -> Ended:
+def _run_one(config: DictConfig, own: Any, place: Path, several: bool) -> SweepResult:
     """Run the sweep that Hydra composed, into the folder that it made; several: one of a multirun."""
     from bmx_grid.api.sweep import run_sweep
 
     # As they were written: to read an item would put values in place of ${…}.
     as_written: Any = OmegaConf.to_container(own.overrides.task)
-    lines = list(map(_with_secrets, as_written))
+    lines = list(map(_restore_secrets, as_written))
     folder = _folder_of_user(own)
     with naming_files(lines, folder):
         tree: Any = OmegaConf.to_container(config)
-        settings = checked(tree, [parse(line) for line in lines], folder)
+        settings = resolve_and_check(tree, [parse(line) for line in lines], folder)
         if several:
             settings["name"] = f"{settings['name']},{place.name}"
         if not settings["dry_run"]:
-            settings["output_dir"] = _shown(place)
+            settings["output_dir"] = _relative_path(place)
         ended = run_sweep(settings)
     if place.is_dir() and any(place.iterdir()):
         hydras: Any = OmegaConf.to_container(own)
         _record(place, "config", settings)
         _record(place, "hydra", {"hydra": hydras})
-        _record(place, "overrides", list(map(masked_argument, lines)))
+        _record(place, "overrides", list(map(mask_argument, lines)))
     return ended
 
 
@@ -391,7 +401,7 @@ def _folder_of_user(own: Any) -> Folder:
     return None
 
 
-def _shown(place: Path) -> str:
+def _relative_path(place: Path) -> str:
     """A folder relative to the working folder if it is below it."""
     here = Path.cwd()
     return str(place.relative_to(here)) if place.is_relative_to(here) and place != here else str(place)
@@ -399,7 +409,7 @@ def _shown(place: Path) -> str:
 
 def _record(place: Path, name: str, node: Any) -> None:
     """Write a file of .hydra/ as Hydra does, but without passwords and through no link."""
-    write_text(inside(place, f"{RECORD}/{name}.yaml"), OmegaConf.to_yaml(OmegaConf.create(masked(node))))
+    write_text(inside(place, f"{RECORD}/{name}.yaml"), OmegaConf.to_yaml(OmegaConf.create(mask_secrets(node))))
 
 
 if __name__ == "__main__":

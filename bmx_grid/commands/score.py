@@ -48,7 +48,7 @@ import numpy as np
 from bmx_grid.api.compose import parse_one
 from bmx_grid.attribution.scorer import DEFAULT_EXPLAINER, Scorer, make_scorer
 from bmx_grid.attribution.texts import PLURAL
-from bmx_grid.boosts.recipe import LIST, embedded, find_recipe, recipes_in_words
+from bmx_grid.boosts.recipe import LIST, embedded_names, find_recipe, recipes_in_words
 from bmx_grid.commands.predictions import lists_read, outputs_in, predictions
 from bmx_grid.commands.scored_text import (
     ScoredValues,
@@ -61,9 +61,9 @@ from bmx_grid.commands.scored_text import (
 )
 from bmx_grid.core.configure import load_option, options
 from bmx_grid.core.errors import ConfigError, DataError
-from bmx_grid.core.storage import expanded, read_stream
+from bmx_grid.core.storage import expand_home, read_stream
 from bmx_grid.core.terminal import Progress, command, parser
-from bmx_grid.core.wording import counted, named, telling_apart
+from bmx_grid.core.wording import distinct_names, join_names, pluralize
 from bmx_grid.datasets.archives import GZIP, gunzip
 from bmx_grid.datasets.lines import check_aligned, decode_lines, read_bytes
 from bmx_grid.report.table import sentences, terminal_width
@@ -99,7 +99,7 @@ def _parser() -> argparse.ArgumentParser:
     explainers = ", ".join(_scoring_options("explainer"))
     default = f"default: {DEFAULT_EXPLAINER}, or the recipe's"
     add("--explainer", metavar="NAME", help=f"{explainers} ({default}); none: no attributions")
-    known = ", ".join(embedded()) or "none yet"
+    known = ", ".join(embedded_names()) or "none yet"
     add("--recipe", metavar="FILE|NAME", help=f"boost by a recipe; embedded: {known}; {LIST} shows them")
     power = "boost by the power mean with this power; -p=-inf: the minimum (default with -w: the paper's median)"
     add("-p", type=float, help=power)
@@ -150,16 +150,16 @@ def _run(parsed: Namespace) -> str:
         override = parse_one(line)
         settings[override.key_or_group] = override.value()
     if len(names) > 1:
-        return _of_several(parsed, names, settings)
+        return _score_with_several(parsed, names, settings)
     if parsed.format == WMT26:
         return _predictions(parsed, settings)
     texts = _texts(parsed)
     scorer = _scorer_of_texts(parsed, settings, texts)
-    values = _scored(parsed, scorer, texts, int(settings.get("seed", 0)))
+    values = _score_with_one(parsed, scorer, texts, int(settings.get("seed", 0)))
     return as_json(values) if parsed.json else scored_text(values, _width())
 
 
-def _of_several(parsed: Namespace, names: Sequence[str], settings: ComponentSettings) -> str:
+def _score_with_several(parsed: Namespace, names: Sequence[str], settings: ComponentSettings) -> str:
     """Score with several metrics: one block each, or one JSON object by name."""
     if parsed.recipe is not None or parsed.format == WMT26:
         with_one = "--recipe" if parsed.recipe is not None else "--format wmt26"
@@ -173,7 +173,7 @@ def _of_several(parsed: Namespace, names: Sequence[str], settings: ComponentSett
     values = {}
     for name, scorer in scorers.items():
         parsed.metric = name
-        values[name] = _scored(parsed, scorer, texts, int(settings.get("seed", 0)))
+        values[name] = _score_with_one(parsed, scorer, texts, int(settings.get("seed", 0)))
     if parsed.json:
         return as_json({"metrics": values})
     return "\n\n\n".join(scored_text(each, _width()) for each in values.values())
@@ -209,21 +209,23 @@ def _scorer_of_texts(parsed: Namespace, settings: ComponentSettings, texts: Mapp
     return scorer
 
 
-def _scored(parsed: Namespace, scorer: Scorer, texts_of_files: Mapping[Role, list[Any]], seed: int) -> ScoredValues:
+def _score_with_one(
+    parsed: Namespace, scorer: Scorer, texts_of_files: Mapping[Role, list[Any]], seed: int
+) -> ScoredValues:
     """Score with one metric, for every form of output. seed: of the resamples of segments."""
     texts = dict(texts_of_files)
     if len(texts["reference"]) > 1:
         texts["reference"] = [_reference_sets(texts["reference"])]
-    names = telling_apart([Path(name) for name in parsed.hypothesis])
+    names = distinct_names([Path(name) for name in parsed.hypothesis])
     lists_by_system = {}
     for name, hypotheses in zip(names, texts["hypothesis"], strict=True):
         lists = {PLURAL[role]: texts[role][0] for role in scorer.reads if role != "hypothesis"}
         lists_by_system[name] = {"hypotheses": hypotheses, **lists}
     # Hidden attributions are not computed.
-    shown = scorer if parsed.words else scorer.unexplained
+    shown = scorer if parsed.words else scorer.scores_only
     thresholds = None
     if parsed.thresholds is not None:
-        thresholds = (expanded(parsed.thresholds), str(parsed.metric))
+        thresholds = (expand_home(parsed.thresholds), str(parsed.metric))
         # A mistake is found before anything is scored.
         human_agreement(*thresholds, system_kind(shown), 0.0)
     # All systems at once: they share sources and references, and batches are full.
@@ -234,8 +236,8 @@ def _scored(parsed: Namespace, scorer: Scorer, texts_of_files: Mapping[Role, lis
     with _progress(parsed, shown, whole) as progress:
         scored = shown.explain(**whole, progress=progress.advance)
     if scored.unboosted and not parsed.quiet:
-        rows = named([str(row + 1) for row in scored.unboosted], most=NAMED)
-        segments_keep = counted(len(scored.unboosted), "segment without words keeps", "segments without words keep")
+        rows = join_names([str(row + 1) for row in scored.unboosted], most=NAMED)
+        segments_keep = pluralize(len(scored.unboosted), "segment without words keeps", "segments without words keep")
         print(f"note: {segments_keep} the score of the metric: {rows}.", file=sys.stderr)
     if parsed.only_system or len(names) > 1:
         scores = dict(zip(names, np.split(scored.scores, len(names)), strict=True))
@@ -261,7 +263,7 @@ def _predictions(parsed: Namespace, settings: ComponentSettings) -> str:
 
     Raises BmxError for every mistake that the user can fix.
     """
-    path = expanded(parsed.hypothesis[0])
+    path = expand_home(parsed.hypothesis[0])
     outputs = outputs_in(path)
     pairs = {output.language_pair for output in outputs}
     if parsed.language_pair is None and len(pairs) == 1:
@@ -269,7 +271,7 @@ def _predictions(parsed: Namespace, settings: ComponentSettings) -> str:
     scorer = _scorer(parsed, settings, [])
     if parsed.words and (scorer.explainer is None or not scorer.explainer.marks_errors):
         raise ConfigError("--words with --format wmt26 prints error spans; add --explainer spans.")
-    shown = scorer if parsed.words else scorer.unexplained
+    shown = scorer if parsed.words else scorer.scores_only
     lists = lists_read(outputs, shown.reads, path)
     with _progress(parsed, shown, lists) as progress:
         lines = predictions(
@@ -367,7 +369,7 @@ def _texts(parsed: Namespace) -> dict[Role, list[Any]]:
 
 
 def _lines(name: str, encoding: str | None) -> list[str]:
-    raw = _standard_input() if name == "-" else read_bytes(expanded(name))
+    raw = _standard_input() if name == "-" else read_bytes(expand_home(name))
     if raw.startswith(GZIP):
         raw = gunzip(raw, name, MAX_BYTES, "score it in parts.")
     if raw.startswith(NOT_TEXT):

@@ -17,16 +17,16 @@ from bmx_grid.attribution.scored import Scored
 from bmx_grid.attribution.scorer import Scorer
 from bmx_grid.core.errors import DataError
 from bmx_grid.core.ragged import Floats
-from bmx_grid.core.wording import P_VALUE, counted, leads_in_words, number
+from bmx_grid.core.wording import P_VALUE, leads_in_words, number, pluralize
 from bmx_grid.evaluations.base import BASE, OF_PAIR, columns_of
 from bmx_grid.evaluations.level_rows import ThresholdRow
 from bmx_grid.evaluations.stored_tables import checked_frame, read_arrow
 from bmx_grid.measures.multiple_tests import holm
 from bmx_grid.measures.paired_tests import compare_sums
 from bmx_grid.measures.resampling import Combine
-from bmx_grid.measures.systems import by_mean, expit, mean, system_score
+from bmx_grid.measures.systems import expit, mean, mean_terms, system_score
 from bmx_grid.metrics.base import Metric
-from bmx_grid.report.table import WIDTH, tables_as_text, wrapped
+from bmx_grid.report.table import WIDTH, tables_as_text, wrap_text
 from bmx_grid.sweep.folder import table_path
 from bmx_grid.words.perturbation import Item
 from bmx_grid.words.segmentation import split_words
@@ -128,7 +128,7 @@ def systems(
         terms = {name: metric.statistics(items) for name, items in texts.items()}
     else:
         combine = mean
-        terms = {name: by_mean(system_scores) for name, system_scores in scores.items()}
+        terms = {name: mean_terms(system_scores) for name, system_scores in scores.items()}
     # Segments with the same source or reference are drawn and swapped together.
     first_system = next(iter(texts.values()))
     labels = np.array([repr(item.source or item.reference) for item in first_system])
@@ -178,8 +178,8 @@ def scored_text(values: ScoredValues, width: int | None) -> str:
     else:
         tables = [_table_of_segments(values)]
         conclusion = _mean_of_segments(values)
-    parts = [wrapped(conclusion, width or WIDTH), tables_as_text(tables, width).rstrip()]
-    words = [wrapped(line, width or LONGEST_LINE, "    ") for line in _lines_of_words(values)]
+    parts = [wrap_text(conclusion, width or WIDTH), tables_as_text(tables, width).rstrip()]
+    words = [wrap_text(line, width or LONGEST_LINE, "    ") for line in _lines_of_words(values)]
     # Users copy signatures, so their lines are not wrapped.
     signatures = [f"{key}: {values[key]}" for key in ("signature", "explainer") if key in values]
     return "\n\n".join(filter(None, [*parts, "\n".join(words), "\n".join(signatures)]))
@@ -188,7 +188,7 @@ def scored_text(values: ScoredValues, width: int | None) -> str:
 def _mean_of_segments(values: ScoredValues) -> str:
     form = _form(values)
     rows = values["scores"]
-    sentence = f"The mean score of {counted(len(rows), 'segment')} is {number(values['mean'], form)}"
+    sentence = f"The mean score of {pluralize(len(rows), 'segment')} is {number(values['mean'], form)}"
     if _has_other_base(rows):
         base = float(np.mean([row["base"] for row in rows]))
         sentence += f", of the metric alone {number(base, form)}"
@@ -207,7 +207,7 @@ def _table_of_segments(values: ScoredValues) -> Table:
     columns = [Column("#"), Column("score", form=form)]
     if _has_other_base(rows):
         columns.append(Column("base", form=form))
-    return Table.of("segments", "Scores of segments", rows, columns)
+    return Table.from_rows("segments", "Scores of segments", rows, columns)
 
 
 def _lines_of_words(values: ScoredValues) -> Iterator[str]:
@@ -269,7 +269,7 @@ def _tables_of_systems(values: ScoredValues) -> Iterator[Table]:
     direction = "" if values["higher_is_better"] else "; lower is better"
     rows = [{"system": name, **row} for name, row in _best_first(values)]
     columns = [Column("system"), Column("score", "score [95 % CI]", form, ("low", "high"))]
-    yield Table.of("systems", f"{kind} of systems{direction}", rows, columns)
+    yield Table.from_rows("systems", f"{kind} of systems{direction}", rows, columns)
     tests = _better_first(values)
     if tests:
         columns = [
@@ -287,7 +287,7 @@ def _tables_of_systems(values: ScoredValues) -> Iterator[Table]:
         ]
         if len(columns) > 5:
             notes.append("people agree: how often they do with a difference of this size.")
-        yield Table.of(
+        yield Table.from_rows(
             "tests", "Differences between systems, the better one minus the other", tests, columns, notes, names=2
         )
     scores: dict[str, Sequence[float]] = values.get("scores", {})
@@ -296,4 +296,4 @@ def _tables_of_systems(values: ScoredValues) -> Iterator[Table]:
         for place, row in enumerate(zip(*scores.values(), strict=True), start=1):
             rows.append({"#": str(place), **dict(zip(scores, row, strict=True))})
         columns = [Column("#"), *(Column(name, form=form) for name in scores)]
-        yield Table.of("segments", "Scores of segments", rows, columns)
+        yield Table.from_rows("segments", "Scores of segments", rows, columns)

@@ -28,12 +28,12 @@ from bmx_grid.core.errors import (
     ConfigError,
     component_error,
     component_errors,
-    shown,
+    quote_value,
     unknown,
 )
 from bmx_grid.core.identity import IDENTITY, Component
 from bmx_grid.core.storage import Place, check_name, place
-from bmx_grid.core.wording import option_named
+from bmx_grid.core.wording import find_option
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 # Inside an installed package, next to it in a checkout.
@@ -77,7 +77,7 @@ def _installed_options(allowed: tuple[str, ...]) -> Mapping[tuple[str, str], Pat
     if not allowed:  # to look through all that is installed takes time
         return {}
     files: dict[tuple[str, str], Path] = {}
-    for package in _registered() & set(allowed):
+    for package in _registered_packages() & set(allowed):
         for group, file in _files_of_package(package):
             name = file.stem
             if name in options(group, CONFIGS) or (group, name) in files:
@@ -86,7 +86,7 @@ def _installed_options(allowed: tuple[str, ...]) -> Mapping[tuple[str, str], Pat
     return files
 
 
-def _registered() -> set[str]:
+def _registered_packages() -> set[str]:
     """The packages that an entry point registers."""
     from importlib.metadata import entry_points
 
@@ -107,7 +107,7 @@ def _files_of_package(package: str) -> Iterator[tuple[str, Path]]:
 
 def way_to_option(group: str, name: str) -> str:
     """The end of a message on an unknown option: the installed package that brings it; "" if none does."""
-    for package in sorted(_registered()):
+    for package in sorted(_registered_packages()):
         for group_of_option, file in _files_of_package(package):
             if group_of_option == group and file.stem == name:
                 return f" The installed package {package} has it: set {ALLOWED_PACKAGES}={package} if you trust it."
@@ -117,7 +117,7 @@ def way_to_option(group: str, name: str) -> str:
 def option_file(group: str, name: str) -> Path:
     """The YAML file of an option. Raises ConfigError with the closest name if the option does not exist."""
     names = options(group)
-    name = option_named(name, names)
+    name = find_option(name, names)
     if name not in names:
         raise ConfigError(unknown(group, name, names) + way_to_option(group, name))
     file_of_ours = CONFIGS / group / f"{name}.yaml"
@@ -135,7 +135,7 @@ def load_option(group: str, name: str, seed: Any = SEED) -> dict[str, Any]:
     text = option_file(group, name).read_text(encoding="utf-8")
     settings = yaml.safe_load(text)
     # Options of a group of which a sweep may have several are nested below their names.
-    if set(settings) == {option_named(name, options(group))}:
+    if set(settings) == {find_option(name, options(group))}:
         (settings,) = settings.values()
     return {key: _outside_a_sweep(value, seed) for key, value in settings.items()}
 
@@ -190,7 +190,7 @@ def build(node: Any, expected: type[Built], where: str) -> Built:
 def class_of(node: Any, where: str) -> type:
     """The class of the option that `node` describes, which is not built. Raises ConfigError as `build`."""
     if not isinstance(node, Mapping) or "_target_" not in node:
-        raise ConfigError(f"{where}: expected an option with a `_target_`, got {shown(node)}.")
+        raise ConfigError(f"{where}: expected an option with a `_target_`, got {quote_value(node)}.")
     return allowed_class(str(node["_target_"]), where)
 
 
@@ -230,7 +230,7 @@ def _fill(cls: type, node: Mapping[str, Any], where: str) -> Any:
             check_seed(value, where_value)
         elif changes_results and value > LARGEST_COUNT:
             raise ConfigError(
-                f"{where_value} must be at most {LARGEST_COUNT:,}, got {shown(value)}; write a smaller one."
+                f"{where_value} must be at most {LARGEST_COUNT:,}, got {quote_value(value)}; write a smaller one."
             )
     without_default = [item.name for item in fields.values() if item.default is item.default_factory]
     required = [name for name in without_default if name not in values]
@@ -254,7 +254,7 @@ def folder_path(value: Any, where: str) -> Path:
     text = convert(value, str, where)
     path = place(text, where)
     if not isinstance(path, Path):
-        raise ConfigError(f"{where}: {shown(text)} is not a path: it is an address; write {where}=FOLDER.")
+        raise ConfigError(f"{where}: {quote_value(text)} is not a path: it is an address; write {where}=FOLDER.")
     try:
         if not text.strip():
             raise ValueError("it is empty")
@@ -263,7 +263,9 @@ def folder_path(value: Any, where: str) -> Path:
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         pass  # it will be made
     except (OSError, ValueError) as error:
-        raise ConfigError(f"{where}: {shown(text)} is not a path: {error!s:.80}; write {where}=FOLDER.") from error
+        raise ConfigError(
+            f"{where}: {quote_value(text)} is not a path: {error!s:.80}; write {where}=FOLDER."
+        ) from error
     return path
 
 
@@ -287,7 +289,7 @@ def allowed_class(target: str, where: str) -> type:
     key = f"{where}._target_"
     if package not in allowed:
         raise ConfigError(
-            f"{key}: {shown(target)} is outside the packages {', '.join(allowed)}; "
+            f"{key}: {quote_value(target)} is outside the packages {', '.join(allowed)}; "
             f"name its package in the environment variable {ALLOWED_PACKAGES} if you trust it."
         )
     try:
@@ -328,7 +330,7 @@ def convert(value: Any, hint: Any, where: str, seed: Any = SEED) -> Any:
         # A series or an array compares element by element, and is no value of a Literal.
         if isinstance(value, str | int | float | None) and value in arguments:
             return value
-        name = value if isinstance(value, str) else shown(value)
+        name = value if isinstance(value, str) else quote_value(value)
         raise ConfigError(f"{where}: {unknown('value', name, map(str, arguments))}")
     if hint in (Path, Place):
         # The address of an object store is a place, and no folder.
@@ -353,13 +355,15 @@ def convert(value: Any, hint: Any, where: str, seed: Any = SEED) -> Any:
         try:
             return float(value)
         except OverflowError as error:
-            raise ConfigError(f"{where}: {shown(value)} is beyond the largest number; write a smaller one.") from error
+            raise ConfigError(
+                f"{where}: {quote_value(value)} is beyond the largest number; write a smaller one."
+            ) from error
     # JSON has no infinite numbers: recipes have them as texts.
     elif hint is float and isinstance(value, str) and value in ("inf", "-inf"):
         return float(value)
     elif is_class and isinstance(value, hint) and (hint is bool or not is_flag):
         return value
-    raise ConfigError(f"{where}: expected {_wanted(hint)}, got {shown(value)}.")
+    raise ConfigError(f"{where}: expected {_expected_type(hint)}, got {quote_value(value)}.")
 
 
 def _convert_union(value: Any, arguments: tuple[Any, ...], where: str) -> Any:
@@ -378,7 +382,7 @@ def _convert_union(value: Any, arguments: tuple[Any, ...], where: str) -> Any:
     return convert(value, kinds[-1], where)
 
 
-def _wanted(hint: Any) -> str:
+def _expected_type(hint: Any) -> str:
     """The expected type, in the words of a message."""
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
         keys = [item.name for item in dataclasses.fields(hint) if item.init]

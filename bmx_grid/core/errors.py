@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from bmx_grid.core.wording import visible_lines
+from bmx_grid.core.wording import escape_lines
 
 ALLOWED_PACKAGES = "BMX_ALLOWED_PACKAGES"  # the environment variable that names packages of the user
 MOST_OF_LINE = 500  # characters of an exception's text; the traceback in a sweep's log.txt has all of it
@@ -54,7 +54,7 @@ class BmxError(Exception):
 
     def __str__(self) -> str:
         """The message; of a long one the start and the end, which holds the way out."""
-        message = visible_lines(super().__str__())
+        message = escape_lines(super().__str__())
         if len(message) <= MOST_OF_MESSAGE:
             return message
         half = MOST_OF_MESSAGE // 2
@@ -152,13 +152,13 @@ def exception_line(error: BaseException) -> str:
         message = "(its message cannot be printed)"
     # Cut before it is split: a message may be of any length.
     start = f"{type(error).__name__}: {message}"[: 2 * MOST_OF_LINE]
-    return _cut(printable(start.splitlines()[0]), MOST_OF_LINE)
+    return _truncate(printable(start.splitlines()[0]), MOST_OF_LINE)
 
 
-def shown(value: object, most: int = 80) -> str:
+def quote_value(value: object, most: int = 80) -> str:
     """Any value in one printable line of at most `most` characters, for messages."""
     text = " ".join(text_of(value, repr).split())
-    return _cut(printable(text), most)
+    return _truncate(printable(text), most)
 
 
 def text_of(value: object, write: Callable[[object], str] = str) -> str:
@@ -169,7 +169,7 @@ def text_of(value: object, write: Callable[[object], str] = str) -> str:
         return f"a {type(value).__name__} (it cannot be printed)"
 
 
-def _cut(line: str, most: int) -> str:
+def _truncate(line: str, most: int) -> str:
     """The line; of one with more than `most` characters the start, and an ellipsis."""
     if len(line) <= most:
         return line

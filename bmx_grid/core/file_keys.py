@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from bmx_grid.core.configure import CONFIGS, allowed_class, targets
-from bmx_grid.core.errors import ConfigError, shown
+from bmx_grid.core.errors import ConfigError, quote_value
 from bmx_grid.core.identity import canonical_json
 from bmx_grid.core.secrets import ALLOWED, ALLOWED_COMMANDS, may_be_in_a_file
 from bmx_grid.core.storage import place
@@ -158,8 +158,8 @@ class _Check:
                 return
             listed = f", or list {LISTED[name]}"
         raise ConfigError(
-            f"{key}: {shown(value)} is named by a file, which could send texts and keys anywhere, or run code. If you "
-            f"trust it, write it on the command line{listed}."
+            f"{key}: {quote_value(value)} is named by a file, which could send texts and keys anywhere, or run code. "
+            f"If you trust it, write it on the command line{listed}."
         )
 
     def _is_folder(self, key: str, value: Any) -> bool:

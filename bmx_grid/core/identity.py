@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from bmx_grid.core.errors import ConfigError
+from bmx_grid.core.renamed import AcceptsOldNames
 
 IDENTITY = "identity"
 RUNTIME = "runtime"
@@ -37,15 +38,19 @@ BOUNDS = {
 
 
 def identity(
-    default: Any = dataclasses.MISSING, *, later: bool = False, kw_only: Any = dataclasses.MISSING, **bounds: float
+    default: Any = dataclasses.MISSING,
+    *,
+    added_later: bool = False,
+    kw_only: Any = dataclasses.MISSING,
+    **bounds: float,
 ) -> Any:
     """A dataclass field that changes the result, and so belongs to the fingerprint.
 
-    later: it came after results had been stored, so that its default is no part of the fingerprint.
+    added_later: it came after results had been stored, so that its default is no part of the fingerprint.
     kw_only: of a base class, whose subclasses have fields without a default. bounds: least, most, above, below
     (`BOUNDS`), of the number that it holds, which is then finite; they do not apply to None and texts.
     """
-    metadata = {"role": IDENTITY, "later": later, **bounds}
+    metadata = {"role": IDENTITY, "added_later": added_later, **bounds}
     return dataclasses.field(default=default, kw_only=kw_only, metadata=metadata)
 
 
@@ -55,12 +60,13 @@ def runtime(default: Any = dataclasses.MISSING, **bounds: float) -> Any:
 
 
 @dataclasses.dataclass(frozen=True)
-class Component:
+class Component(AcceptsOldNames):
     """Base of all configured parts. Subclasses are frozen dataclasses that check their own values."""
 
     VERSION: ClassVar[int] = 1
+    RENAMED: ClassVar[Mapping[str, str]] = {"pretrained": "pretrained_models"}
     # Options of earlier versions, in every fingerprint since: results stay valid.
-    GONE: ClassVar[Mapping[str, Any]] = {}
+    REMOVED_FIELDS: ClassVar[Mapping[str, Any]] = {}
 
     def __post_init__(self) -> None:
         """Raise ConfigError for a number beyond the bounds of its field."""
@@ -96,7 +102,7 @@ class Component:
                 values[item.name] = getattr(self, item.name)
         return values
 
-    def pretrained(self) -> tuple[tuple[str, str | None], ...]:
+    def pretrained_models(self) -> tuple[tuple[str, str | None], ...]:
         """The pretrained models that it loads, as (name, revision); by default none."""
         return ()
 
@@ -112,9 +118,9 @@ class Component:
                 values[key] = value.fingerprint()
         for item in dataclasses.fields(self):
             # With its default it is left out, as in fingerprints from before it came.
-            if item.metadata.get("later") and values[item.name] == item.default:
+            if item.metadata.get("added_later") and values[item.name] == item.default:
                 del values[item.name]
-        return {"type": type(self).__name__, "version": self.VERSION, **values, **self.GONE}
+        return {"type": type(self).__name__, "version": self.VERSION, **values, **self.REMOVED_FIELDS}
 
 
 def canonical_json(value: Any) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bmx_grid.core.ragged import Floats
-from bmx_grid.core.wording import MINUS, typeset, visible, written
+from bmx_grid.core.wording import MINUS, display_name, escape_unprintable, typeset_number
 
 SHARED = Path(__file__).parent / "page"
 Side = tuple[str, Sequence[str], Floats, Sequence[bool]]  # its name, words, their attributions, what people marked
@@ -27,11 +27,11 @@ def environment(folder: Path = SHARED) -> Any:
         loader=FileSystemLoader([folder, SHARED]), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
     templates.filters |= {
-        "typeset": typeset,
+        "typeset_number": typeset_number,
         "thousandths": _thousandths,
-        "written": written,
-        "visible": visible,
-        "with_minus": _with_minus,
+        "display_name": display_name,
+        "escape_unprintable": escape_unprintable,
+        "typeset_minus": _typeset_minus,
     }
     return templates
 
@@ -41,7 +41,7 @@ def printable(page: str) -> str:
     return page.encode("utf-8", "replace").decode("utf-8")
 
 
-def in_notebook(template: str, folder: Path = SHARED, **values: Any) -> str:
+def render_in_notebook(template: str, folder: Path = SHARED, **values: Any) -> str:
     """A template as HTML for a notebook, in the look of the pages, which affects nothing else in the notebook."""
     templates = environment(folder)
     body = templates.get_template(template).render(values)
@@ -51,7 +51,7 @@ def in_notebook(template: str, folder: Path = SHARED, **values: Any) -> str:
 def texts_in_notebook(heading: str, segments: Iterable[tuple[str, Sequence[Side]]]) -> str:
     """Labelled segments with coloured words, as HTML for a notebook."""
     shown = [(name, coloured_sides(sides)) for name, sides in segments]
-    return in_notebook("texts.jinja", heading=heading, segments=shown)
+    return render_in_notebook("texts.jinja", heading=heading, segments=shown)
 
 
 def coloured_sides(sides: Sequence[Side]) -> list[Mapping[str, Any]]:
@@ -78,9 +78,9 @@ def strengths(attributions: Sequence[Floats]) -> list[Floats]:
 
 def _thousandths(value: float, form: str = "+.3f") -> str:
     """A correlation or gain with three decimals and no more: 0.000 has no sign."""
-    return typeset(round(value, 3), form)
+    return typeset_number(round(value, 3), form)
 
 
-def _with_minus(sentence: str) -> str:
+def _typeset_minus(sentence: str) -> str:
     """A sentence with true minus signs. Signatures, whose numbers no blank precedes, stay as they are, to be copied."""
     return re.sub(r"(?<=[ (\[])-(?=\d)", MINUS, sentence)

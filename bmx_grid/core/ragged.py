@@ -151,7 +151,7 @@ def take_rows(rows: Ragged, keep: Flags) -> Ragged:
     return Ragged(kept_values, offsets)
 
 
-def in_their_rows(values: Floats, keep: Flags) -> Floats:
+def expand_rows(values: Floats, keep: Flags) -> Floats:
     """float64[N, k] with `values` in the rows where bool[N] `keep` is true, and NaN in the others."""
     if keep.all():  # no copy: of the means of a grid there are gigabytes
         return values

@@ -28,10 +28,10 @@ _QUERY = re.compile(rf"([?&](?:{_ANY_SECRET})=)[^&#\s'\"]+", re.IGNORECASE)
 _VALUE = re.compile(rf"((?:^|[\s.{{,+~-])(?:{_ANY_SECRET})['\"]?\s*[=:]\s*).+", re.IGNORECASE | re.DOTALL)
 
 
-def masked_address(text: str) -> str:
+def mask_address(text: str) -> str:
     """`text` with the secrets of all addresses in it replaced by ***.
 
-    >>> masked_address("cannot reach http://me:secret@host:5000/x")
+    >>> mask_address("cannot reach http://me:secret@host:5000/x")
     'cannot reach http://me:***@host:5000/x'
 
     Secrets are the password in front of the host, a lone token in its place, and query parameters such as password=.
@@ -45,31 +45,31 @@ def masked_address(text: str) -> str:
     return _QUERY.sub(rf"\1{MASK}", text)
 
 
-def masked_argument(argument: str) -> str:
+def mask_argument(argument: str) -> str:
     """An argument of a command line without its secrets: those in addresses, and the values of keys such as `token`.
 
-    >>> masked_argument("tracking.password=secret")
+    >>> mask_argument("tracking.password=secret")
     'tracking.password=***'
     """
-    return _VALUE.sub(rf"\1{MASK}", masked_address(argument))
+    return _VALUE.sub(rf"\1{MASK}", mask_address(argument))
 
 
-def masked(config: Any) -> Any:
+def mask_secrets(config: Any) -> Any:
     """A copy of a configuration (mappings, lists, plain values) without its secrets.
 
-    Masked are those in addresses (see `masked_address`) and the values of keys such as `password` and `token`.
+    Masked are those in addresses (see `mask_address`) and the values of keys such as `password` and `token`.
     """
     if isinstance(config, Mapping):
         copy = {}
         for key, value in config.items():
             # A key such as "token" may also name a part of its own, which is masked value by value.
             is_secret = str(key).lower() in _SECRETS and isinstance(value, str)
-            copy[masked(key)] = MASK if is_secret else masked(value)
+            copy[mask_secrets(key)] = MASK if is_secret else mask_secrets(value)
         return copy
     if isinstance(config, list | tuple):
-        return [masked(value) for value in config]
+        return [mask_secrets(value) for value in config]
     if isinstance(config, str):
-        return masked_address(config)
+        return mask_address(config)
     return config
 
 

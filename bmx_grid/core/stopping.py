@@ -5,10 +5,10 @@ enough. Libraries swallow exceptions (a bare `except`, a `__del__`, a callback f
 an exception in the wrong line leaves a tracked run open; and a signal that arrives while the interpreter shuts
 down is lost. Therefore:
 
-- `uninterrupted`: work that must not be left half done is finished before a signal is answered.
-- `signalled`: after a signal the process ends as interrupted, whatever the work raised or returned meanwhile.
+- `delay_signals`: work that must not be left half done is finished before a signal is answered.
+- `received_signal`: after a signal the process ends as interrupted, whatever the work raised or returned meanwhile.
 - `run_process`: a separate thread sees every signal. If the exception was swallowed it is raised again, and
-  after GRACE_SECONDS (HELD_SECONDS in an `uninterrupted` act) the process is ended. Nothing is
+  after GRACE_SECONDS (HELD_SECONDS in a block of `delay_signals`) the process is ended. Nothing is
   lost: every file is written in one step.
 """
 
@@ -37,12 +37,12 @@ class Terminated(KeyboardInterrupt):
 
 
 # What this process knows of signals: the one that arrived first; whether the sentence has been written; how many blocks
-# of `uninterrupted` are open; whether the work is over and the interpreter ends; and the status to leave with unless
+# of `delay_signals` are open; whether the work is over and the interpreter ends; and the status to leave with unless
 # there was a signal, 1 as after a traceback.
 _state = SimpleNamespace(signum=None, answered=False, held=0, leaving=False, status=1)
 
 
-def signalled() -> int | None:
+def received_signal() -> int | None:
     """The signal that arrived first since the outermost `listening` began; None when there was none."""
     signum: int | None = _state.signum
     return signum
@@ -51,7 +51,7 @@ def signalled() -> int | None:
 def exit_status(error: BaseException | None = None) -> int:
     """128 + the signal's number, as shells have it: 130 for Ctrl-C, 143 for SIGTERM."""
     by_error = signal.SIGTERM if isinstance(error, Terminated) else signal.SIGINT
-    return 128 + (signalled() or by_error)
+    return 128 + (received_signal() or by_error)
 
 
 def answer_signal(sentence: str) -> None:
@@ -78,7 +78,7 @@ def listening() -> Iterator[None]:
 
 
 @contextmanager
-def uninterrupted() -> Iterator[None]:
+def delay_signals() -> Iterator[None]:
     """A signal that arrives in this block is answered at its end. For short work that must not be left half done."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -95,7 +95,7 @@ def uninterrupted() -> Iterator[None]:
 
 
 @contextmanager
-def without_interrupts() -> Iterator[None]:
+def block_interrupts() -> Iterator[None]:
     """Processes and threads that are started in this block never see Ctrl-C: this process answers for them.
 
     A terminal sends it to all processes, and each would print a traceback of its own.
@@ -218,7 +218,7 @@ def _watch(last_words: str) -> None:
         while signum not in SIGNALS:
             signum = os.read(reader, 1)[0]
         start = time.monotonic()
-        # The limit changes as a block of `uninterrupted` begins or ends.
+        # The limit changes as a block of `delay_signals` begins or ends.
         while time.monotonic() - start < (HELD_SECONDS if _state.held > 0 else GRACE_SECONDS):
             time.sleep(AGAIN_SECONDS)
             if _open_to_interrupts():

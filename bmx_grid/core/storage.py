@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-from bmx_grid.core.errors import ConfigError, DataError, StoreError, shown
-from bmx_grid.core.secrets import masked_address
+from bmx_grid.core.errors import ConfigError, DataError, StoreError, quote_value
+from bmx_grid.core.secrets import mask_address
 
 # Seconds per request of S3.
 CONNECTS_WITHIN = 10
@@ -64,7 +64,7 @@ class Address:
         return Address(f"{self.url.rstrip('/')}/{name}")
 
     def __str__(self) -> str:
-        return masked_address(self.url)
+        return mask_address(self.url)
 
     def __repr__(self) -> str:
         return f"Address({str(self)!r})"
@@ -84,15 +84,15 @@ def place(text: str, key: str = "cache_dir") -> Place:
         folder = re.fullmatch(r"(//(localhost)?)?(/(?!/).*)?", rest, re.DOTALL | re.IGNORECASE)
         if folder is None or not folder[3]:
             raise ConfigError(
-                f"{key}: {shown(text)} is no folder of this machine; write its whole path, as file:///FOLDER."
+                f"{key}: {quote_value(text)} is no folder of this machine; write its whole path, as file:///FOLDER."
             )
         return Path(folder[3])
     protocol, separator, rest = text.partition("://")
     if separator:
         return Address(f"{protocol}://{rest.rstrip('/')}")
     if ONE_SLASH.match(text):
-        raise ConfigError(f"{key}: {shown(text)} is neither a folder nor an address; write s3://BUCKET/PREFIX.")
-    return expanded(text)
+        raise ConfigError(f"{key}: {quote_value(text)} is neither a folder nor an address; write s3://BUCKET/PREFIX.")
+    return expand_home(text)
 
 
 def inside(folder: Path, name: str) -> Path:
@@ -107,8 +107,8 @@ def inside(folder: Path, name: str) -> Path:
         is_inside = False
     if not is_inside:
         raise StoreError(
-            f"{shown(str(path), 200)} leads out of {folder}; choose another folder, or remove the link or the file "
-            "that names it."
+            f"{quote_value(str(path), 200)} leads out of {folder}; choose another folder, or remove the link or the "
+            "file that names it."
         )
     return path
 
@@ -130,10 +130,10 @@ def is_folder(path: Path) -> bool:
 
 def is_there(name: str) -> bool:
     """Whether a file or a folder has this name, in which ~ is the home folder; False as for `is_file`."""
-    return os.path.exists(expanded(name))
+    return os.path.exists(expand_home(name))
 
 
-def expanded(name: str | os.PathLike[str]) -> Path:
+def expand_home(name: str | os.PathLike[str]) -> Path:
     """A path in which ~ is the home folder; the ~ of an unknown user stays, and is not found."""
     # Not Path.expanduser, which raises if the home folder is unknown.
     return Path(os.path.expanduser(name))
@@ -146,7 +146,7 @@ def check_place(where: Place) -> None:
     """
     if isinstance(where, Address):
         fs, path = _file_system(where)
-        _asked(where, "use", lambda: fs.pipe_file(f"{path}/{_MARK}", b"The cache of bmx_grid.\n"))
+        _call_store(where, "use", lambda: fs.pipe_file(f"{path}/{_MARK}", b"The cache of bmx_grid.\n"))
 
 
 def files_of(folder: Place, suffix: str) -> list[Place]:
@@ -156,7 +156,7 @@ def files_of(folder: Place, suffix: str) -> list[Place]:
             names = os.listdir(folder)
         else:
             fs, path = _file_system(folder)
-            names = _asked(folder, "list", lambda: fs.ls(path, detail=False))
+            names = _call_store(folder, "list", lambda: fs.ls(path, detail=False))
     except FileNotFoundError:
         return []
     except OSError as error:
@@ -169,7 +169,7 @@ def files_of(folder: Place, suffix: str) -> list[Place]:
 
 
 @contextmanager
-def opened(file: Place) -> Iterator[Any]:
+def open_for_arrow(file: Place) -> Iterator[Any]:
     """A file that Arrow reads. Raises FileNotFoundError; other errors of an object store as StoreError.
 
     A local file is opened once: from a path, pyarrow reads the size first, and another process may replace the file
@@ -183,7 +183,7 @@ def opened(file: Place) -> Iterator[Any]:
             yield source
         return
     fs, path = _file_system(file)
-    with pa.BufferReader(_asked(file, "read", lambda: fs.cat_file(path))) as source:
+    with pa.BufferReader(_call_store(file, "read", lambda: fs.cat_file(path))) as source:
         yield source
 
 
@@ -203,7 +203,7 @@ def replacing(file: Place) -> Iterator[Path]:
         copy = Path(folder) / name
         with _replacing_path(copy) as part:
             yield part
-        _asked(file, "write", lambda: fs.put_file(str(copy), path))
+        _call_store(file, "write", lambda: fs.put_file(str(copy), path))
 
 
 def remove(file: Place) -> None:
@@ -211,7 +211,7 @@ def remove(file: Place) -> None:
     if isinstance(file, Address):
         fs, path = _file_system(file)
         with suppress(FileNotFoundError):
-            _asked(file, "remove", lambda: fs.rm_file(path))
+            _call_store(file, "remove", lambda: fs.rm_file(path))
         return
     try:
         file.unlink(missing_ok=True)
@@ -223,7 +223,7 @@ def remove(file: Place) -> None:
 
 
 @contextmanager
-def locked(file: Place) -> Iterator[None]:
+def hold_lock(file: Place) -> Iterator[None]:
     """Hold the lock of a file among all processes that share its folder; of an address among those of this machine."""
     from filelock import FileLock
 
@@ -268,7 +268,7 @@ def _file_system(where: Address) -> tuple[Any, str]:
     return fs, path
 
 
-def _asked(where: Address, act: str, ask: Callable[[], T]) -> T:
+def _call_store(where: Address, act: str, ask: Callable[[], T]) -> T:
     """The answer of a store. Raises FileNotFoundError when reading, and StoreError for every other failure."""
     try:
         return ask()
@@ -284,7 +284,7 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         text = error.strerror  # without the number and the file, which the message names
     line = " ".join(text.split()).rstrip(".")
-    return masked_address(line[:300]) or type(error).__name__
+    return mask_address(line[:300]) or type(error).__name__
 
 
 @contextmanager

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any, NoReturn, Self
 
 from bmx_grid.core.errors import BmxError, printable
-from bmx_grid.core.secrets import masked_address, masked_argument
-from bmx_grid.core.stopping import answer_signal, exit_status, listening, signalled
-from bmx_grid.core.wording import shortened, visible_lines
+from bmx_grid.core.secrets import mask_address, mask_argument
+from bmx_grid.core.stopping import answer_signal, exit_status, listening, received_signal
+from bmx_grid.core.wording import escape_lines, shorten
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})  # of an output stream
 CLEAR = "\r\x1b[K"  # to the left, and clear the line
@@ -39,7 +39,7 @@ RESUMES = "Interrupted. Finished work is kept: run the same command again to con
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         # It repeats arguments, which may be of any length.
-        super().error(shortened(printable(message), LONGEST_MISTAKE))
+        super().error(shorten(printable(message), LONGEST_MISTAKE))
 
 
 def parser(name: str, doc: str | None) -> argparse.ArgumentParser:
@@ -70,11 +70,11 @@ def command(work: Callable[[], int | None], interrupted: str = "Interrupted.") -
         try:
             status = _status(work)
         except BaseException as error:
-            if not isinstance(error, KeyboardInterrupt) and signalled() is None:
+            if not isinstance(error, KeyboardInterrupt) and received_signal() is None:
                 raise
             answer_signal(interrupted)
             return exit_status(error)
-        if signalled() is not None:
+        if received_signal() is not None:
             answer_signal(interrupted)
             return exit_status()
         return status
@@ -82,7 +82,7 @@ def command(work: Callable[[], int | None], interrupted: str = "Interrupted.") -
 
 def say_error(sentence: str) -> None:
     """Print a mistake to standard error, in one printable line without secrets."""
-    print(f"error: {printable(masked_address(sentence))}", file=sys.stderr)
+    print(f"error: {printable(mask_address(sentence))}", file=sys.stderr)
 
 
 def _status(work: Callable[[], int | None]) -> int:
@@ -96,11 +96,11 @@ def _status(work: Callable[[], int | None]) -> int:
     except BmxError as error:
         if os.environ.get(FULL_ERROR) == "1":
             traceback.print_exc()
-        if signalled() is None:
+        if received_signal() is None:
             say_error(str(error))
         return 2
     except MemoryError as error:
-        if signalled() is None:
+        if received_signal() is None:
             reason = str(error) or "an array is too large"
             print(f"error: not enough memory: {reason}.", file=sys.stderr)
         return 1
@@ -133,7 +133,7 @@ def say(line: str) -> None:
     if getattr(sys.stdout, "closed", False):
         return
     try:
-        print(visible_lines(line), flush=True)
+        print(escape_lines(line), flush=True)
     except BrokenPipeError:
         _mute()
     except OSError as error:
@@ -154,7 +154,7 @@ def _show_warning(
 ) -> None:
     """Our own warnings in one plain line; those of libraries as Python prints them."""
     if category is UserWarning and "bmx_grid" in filename:
-        print(f"warning: {visible_lines(masked_address(str(message)))}", file=sys.stderr)
+        print(f"warning: {escape_lines(mask_address(str(message)))}", file=sys.stderr)
     else:
         sys.stderr.write(warnings.formatwarning(message, category, filename, lineno, line))
 
@@ -247,7 +247,7 @@ class Progress:
     def say(self, line: str) -> None:
         """Print a line to standard output without disturbing the bar."""
         if self._bar is not None:
-            self._bar.write(visible_lines(line), file=sys.stdout)
+            self._bar.write(escape_lines(line), file=sys.stdout)
         else:
             say(line)
 
@@ -275,7 +275,7 @@ def working(label: str) -> Iterator[None]:
 def command_line() -> str:
     """The command that runs, to be pasted, without its secrets; in a notebook or another program only its file."""
     program = Path(sys.argv[0])
-    arguments = map(masked_argument, sys.argv[1:])
+    arguments = map(mask_argument, sys.argv[1:])
     if program.name == "__main__.py":
         return shlex.join(["python", "-m", program.parent.name, *arguments])
     return shlex.join([program.name, *arguments]) if program.name == "bmx-grid" else program.name

@@ -1,6 +1,7 @@
 """How numbers, points, names and settings are written for people: one notation for terminal, tables, figures and pages.
 
-Options are named as the field writes them (`written`) in drawings, on pages and in answers; tables keep typed names.
+Options are named as the field writes them (`display_name`) in drawings, on pages and in answers; tables keep typed
+names.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ def p_in_words(value: float) -> str:
     return f"p {shown}" if shown.startswith("<") else f"p = {shown}"
 
 
-def with_interval(
+def format_interval(
     value: float | None, low: float, high: float, form: str = "+.4f", *, without: str = "", minus: str = "-"
 ) -> str:
     """A number and its interval, "+0.0123 [-0.0010, +0.0256]"; without one, `without` behind the number."""
@@ -112,7 +113,7 @@ def with_interval(
     return f"{shown} [{shown_low}, {shown_high}]"
 
 
-def named(names: Sequence[str], most: int = 3, separator: str = ", ") -> str:
+def join_names(names: Sequence[str], most: int = 3, separator: str = ", ") -> str:
     """Some names in a row: "a, b, c and 4 more"."""
     shown = separator.join(names[:most])
     n_more = len(names) - most
@@ -125,11 +126,11 @@ def leads_in_words(leads: Mapping[str, bool]) -> str:
     for words, is_significant in (("significant", True), ("not significant", False)):
         names = [name for name, value in leads.items() if value is is_significant]
         if names:
-            sentences.append(f"Its lead over {named(names)} is {words}.")
+            sentences.append(f"Its lead over {join_names(names)} is {words}.")
     return " ".join(sentences)
 
 
-def typeset(value: float | None, form: str = "g") -> str:
+def typeset_number(value: float | None, form: str = "g") -> str:
     """`number` with a true minus."""
     return number(value, form, MINUS)
 
@@ -148,18 +149,18 @@ def setting_label(*names: str) -> str:
     return " · ".join(names)
 
 
-def written(name: str) -> str:
+def display_name(name: str) -> str:
     """The name of an option as papers write it; an unknown name as it is."""
     if name in CAPITALS:
         return name.upper().replace("_", "-")
     return WRITTEN.get(name, name)
 
 
-def option_named(name: str, known: Collection[str]) -> str:
+def find_option(name: str, known: Collection[str]) -> str:
     """The option that is called so, by its own name or as papers write it (chrF, LIME); an unknown name as it is."""
     if name not in known:
         for option in known:
-            if written(option) == name:
+            if display_name(option) == name:
                 return option
     return name
 
@@ -173,7 +174,7 @@ def correlation_in_words(kind: str | None) -> str:
 
 def label(name: str, longest: int = LONGEST_LABEL) -> str:
     """The written name in one line of at most `longest` characters, for places with little room."""
-    text = visible(written(name))
+    text = escape_unprintable(display_name(name))
     if len(text) <= longest:
         return text
     return f"{text[: longest - 1]}…"
@@ -189,7 +190,7 @@ def factor_in_words(factor: str) -> str:
     return FACTOR_NAMES.get(factor, factor)
 
 
-def counted(count: int, thing: str, things: str | None = None) -> str:
+def pluralize(count: int, thing: str, things: str | None = None) -> str:
     """1 setting, 2 settings, 1,000 settings; `things` is an irregular plural."""
     if count == 1:
         return f"{count} {thing}"
@@ -197,14 +198,14 @@ def counted(count: int, thing: str, things: str | None = None) -> str:
     return f"{count:,} {plural}"
 
 
-def shortened(text: str, most: int) -> str:
+def shorten(text: str, most: int) -> str:
     """The text; of one with more than `most` characters the first `most` - 3 and an ellipsis."""
     if len(text) <= most:
         return text
     return f"{text[: most - 3]}…"
 
 
-def visible(text: str) -> str:
+def escape_unprintable(text: str) -> str:
     """`text` in one line: line breaks, other control characters and half characters are written as escapes.
 
     A name can then neither end a comment or a row, nor move the cursor of a terminal.
@@ -212,14 +213,16 @@ def visible(text: str) -> str:
     # Nearly all names return now, without a look at each character.
     if text.isascii() and text.isprintable():
         return text
-    return "".join(map(_visible_sign, text))
+    return "".join(map(_escape_sign, text))
 
 
-def visible_lines(text: str) -> str:
-    """`text` with its line breaks, and each line as `visible` writes it: for all that is printed or logged."""
+def escape_lines(text: str) -> str:
+    """`text` with its line breaks, and each line as `escape_unprintable` writes it: for all that is printed or
+    logged.
+    """
     if text.isascii() and text.replace("\n", "").isprintable():
         return text
-    return "\n".join(map(visible, text.split("\n")))
+    return "\n".join(map(escape_unprintable, text.split("\n")))
 
 
 def file_stem(*names: str, separator: str = ".") -> str:
@@ -250,7 +253,7 @@ def _is_zero(text: str) -> bool:
     return not any(digit in mantissa for digit in "123456789")
 
 
-def _visible_sign(sign: str) -> str:
+def _escape_sign(sign: str) -> str:
     """A character, or its escape if it is a control character, half of one, or turns the direction of a line."""
     if unicodedata.category(sign) not in UNPRINTABLE and sign not in TURNING:
         return sign
@@ -263,7 +266,7 @@ def first_line(error: Exception) -> str:
     return message.splitlines()[0]
 
 
-def telling_apart(paths: Sequence[PurePath]) -> list[str]:
+def distinct_names(paths: Sequence[PurePath]) -> list[str]:
     """A short name per path: its shortest end that makes the paths distinct; the whole path if none does."""
     most_parts = max((len(path.parts) for path in paths), default=0)
     for n_parts in range(1, most_parts + 1):
@@ -283,16 +286,16 @@ def override(key: str, value: str) -> str:
     """An override with a text as its value, as it is typed into a shell."""
     if TYPED_AS_IS.fullmatch(value) and value.lower() not in NO_TEXTS:
         return f"{key}={value}"
-    return in_shell(f"{key}={quoted(value)}")
+    return quote_for_shell(f"{key}={quote_for_hydra(value)}")
 
 
-def listed_columns(key: str, names: Sequence[str]) -> str:
+def columns_override(key: str, names: Sequence[str]) -> str:
     """An override with a list of columns as its value, as it is typed into a shell."""
-    listed = ",".join(map(quoted, names))
-    return in_shell(f"{key}=[{listed}]")
+    listed = ",".join(map(quote_for_hydra, names))
+    return quote_for_shell(f"{key}=[{listed}]")
 
 
-def in_shell(word: str) -> str:
+def quote_for_shell(word: str) -> str:
     """A word as it is typed into a shell: signs that no terminal shows as their bytes, between $' and '."""
     if word.isprintable():
         return shlex.quote(word)
@@ -309,7 +312,7 @@ def _shell_sign(sign: str) -> str:
     return "".join(f"\\x{byte:02x}" for byte in sign.encode())
 
 
-def quoted(text: str) -> str:
+def quote_for_hydra(text: str) -> str:
     """A text between quotation marks, as an override has it: Hydra removes backslashes only before such a mark."""
     escaped = re.sub(r'(\\*)"', r'\1\1\\"', text)
     # The closing mark follows.

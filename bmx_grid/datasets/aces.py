@@ -16,7 +16,7 @@ import numpy as np
 from bmx_grid.core.errors import DataError
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Labels
-from bmx_grid.core.wording import counted
+from bmx_grid.core.wording import pluralize
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.datasets.table_file import TableFile
@@ -64,7 +64,7 @@ class Aces(DatasetReader):
         (path,) = self.require(data_dir, self.needs(""))
         return open_table(path)
 
-    def read(self, data_dir: Path, language_pair: str) -> SegmentSet:
+    def load_segments(self, data_dir: Path, language_pair: str) -> SegmentSet:
         table = self._table(data_dir)
         columns = {name: _texts(table, name) for name in COLUMNS}
         annotated = _texts(table, ANNOTATED) if self.spans else [""] * len(table)
@@ -124,7 +124,7 @@ def _tags(marked: Sequence[tuple[str, str, str]], origin: str) -> WordTags:
         words.append(() if is_other else split_words(text))
     if n_others:
         warnings.warn(
-            f"{origin}: {counted(n_others, 'annotation')} of another text than the incorrect translation: not used.",
+            f"{origin}: {pluralize(n_others, 'annotation')} of another text than the incorrect translation: not used.",
             stacklevel=4,
         )
     tags, _ = tags_of_spans(texts, spans, words)

@@ -38,13 +38,13 @@ class _Acl20(Published):
     def needs(self, language_pair: str) -> list[str]:
         """The score table, source, reference and all system outputs of the pair."""
         outputs = published_files(f"{self._root}/system-outputs/{language_pair}/")
-        return [*self._shared(language_pair), *outputs]
+        return [*self._common_files(language_pair), *outputs]
 
     @property
     def _root(self) -> str:
         return f"ACL20-Reference-Free-MT-Evaluation/WMT{self.YEAR % 100}"
 
-    def _shared(self, language_pair: str) -> list[str]:
+    def _common_files(self, language_pair: str) -> list[str]:
         source, target = language_pair.split("-")
         stem = f"newstest{self.YEAR}-{source}{target}"
         return [
@@ -55,7 +55,7 @@ class _Acl20(Published):
 
     def _scores(self, data_dir: Path, language_pair: str) -> tuple[pd.DataFrame, str]:
         """The rows of a pair in the table of human scores, HUMAN as numbers, and its path."""
-        path, *_ = self.require(data_dir, self._shared(language_pair))
+        path, *_ = self.require(data_dir, self._common_files(language_pair))
         rows = published_table(read_lines(path), str(path), " ")
         rows = rows[rows["LP"] == language_pair]
         if rows.empty:
@@ -69,7 +69,7 @@ class _Acl20(Published):
         names = list(dict.fromkeys(systems))
         stem = f"{self._root}/system-outputs/{language_pair}/newstest{self.YEAR}"
         outputs = [f"{stem}.{name}.{language_pair}" for name in names]
-        _, *shared = self._shared(language_pair)
+        _, *shared = self._common_files(language_pair)
         paths = self.require(data_dir, [*shared, *outputs])
         sources, references, *hypotheses = [self._lines(path) for path in paths]
         texts = {}
@@ -99,7 +99,7 @@ class Wmt17(_Acl20):
 
     unescape: bool = identity(True)
 
-    def _read(self, data_dir: Path, language_pair: str) -> SegmentSet:
+    def _parse_segments(self, data_dir: Path, language_pair: str) -> SegmentSet:
         """560 segments in the order of DA-seglevel.csv."""
         rows, where = self._scores(data_dir, language_pair)
         # Systems that produced the same string are joined by "+"; the first one's file has the text.
@@ -141,14 +141,14 @@ class Wmt19(_Acl20):
     def __post_init__(self) -> None:
         super().__post_init__()
         # Refused while the configuration is read, not once the files are. Any number of systems does for that.
-        self._kept(100)
+        self._n_systems(100)
 
-    def _read(self, data_dir: Path, language_pair: str) -> SegmentSet:
+    def _parse_segments(self, data_dir: Path, language_pair: str) -> SegmentSet:
         """22 systems x 1,997 lines (en-de) or 16 x 2,000 (de-en), system by system from the best to the worst."""
         rows, where = self._scores(data_dir, language_pair)
         # Stable, so that of equal scores the one that the publisher lists first is kept.
         ranked = rows.sort_values("HUMAN", ascending=False, kind="stable")
-        best = ranked[: self._kept(len(rows))]
+        best = ranked[: self._n_systems(len(rows))]
         if best.empty:
             raise ConfigError(
                 f"dataset.{self.name}.systems={self.systems} keeps none of the {len(rows)} systems "
@@ -165,5 +165,5 @@ class Wmt19(_Acl20):
         everyone = tuple(rows.SYSTEM)
         return SegmentSet(self.name, language_pair, tuple(segments), judgements, where, all_systems=everyone)
 
-    def _kept(self, count: int) -> int:
+    def _n_systems(self, count: int) -> int:
         return how_many(self.systems, count, f"dataset.{self.name}.systems")

@@ -9,10 +9,10 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, Any
 
 from bmx_grid.core.errors import DataError, DataMissingError
-from bmx_grid.core.wording import counted
+from bmx_grid.core.wording import pluralize
 from bmx_grid.datasets.lines import decode_lines
 
 GZIP = b"\x1f\x8b"
@@ -72,14 +72,14 @@ class _Limited(io.RawIOBase):
         self.path = path
         self.left = HEADERS
 
-    def read(self, size: int = -1) -> bytes:
+    def readinto(self, buffer: Any) -> int:
         # Never more than a piece, even if all is requested: the limit is checked after each piece.
-        piece = size if 0 <= size < CHUNK else CHUNK
-        content = self._stream.read(piece)
+        content = self._stream.read(min(len(buffer), CHUNK))
         self.left -= len(content)
         if self.left < 0:
             raise DataError(f"{self.path}: refused, a header of more than {HEADERS:,} bytes; download it again.")
-        return content
+        buffer[: len(content)] = content
+        return len(content)
 
 
 def _members(archive: tarfile.TarFile, stream: _Limited, limit: int) -> Members:
@@ -114,7 +114,7 @@ def read_archive(path: Path, names: Sequence[str], optional: Sequence[str] = ())
             if content is None or base not in wanted:
                 continue
             if member.size > MEMBER_BYTES:
-                size = f"{counted(member.size, 'byte')}, more than {MEMBER_BYTES:,}"
+                size = f"{pluralize(member.size, 'byte')}, more than {MEMBER_BYTES:,}"
                 raise DataError(f"{path}: refused, '{member.name}' has {size}; download it again.")
             files[base] = decode_lines(content.read(), f"{path}:{member.name}")
     missing = [name for name in names if name not in files]

@@ -9,7 +9,7 @@ import hashlib
 import re
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import ClassVar, Literal, NamedTuple
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, unknown
 from bmx_grid.core.identity import Component, runtime
 from bmx_grid.core.storage import is_file
-from bmx_grid.core.wording import first_line, named, visible
+from bmx_grid.core.wording import escape_unprintable, first_line, join_names
 from bmx_grid.datasets.segments import Segment, SegmentSet
 
 MANIFEST = Path(__file__).with_name("manifest.tsv")
@@ -55,7 +55,7 @@ def how_many(asked: str, count: int, key: str) -> int:
     return min(number, count)
 
 
-def numbered(hypotheses: Sequence[str], sources: Sequence[str]) -> tuple[Segment, ...]:
+def segments_from_lines(hypotheses: Sequence[str], sources: Sequence[str]) -> tuple[Segment, ...]:
     """Segments of lines, whose ids are the lines' numbers from 0. Raises ValueError for different numbers of lines."""
     segments = []
     for row, (hypothesis, source) in enumerate(zip(hypotheses, sources, strict=True)):
@@ -108,6 +108,7 @@ class DatasetReader(Component):
     data_dir must not make an attribution count as a different one.
     """
 
+    RENAMED: ClassVar[Mapping[str, str]] = {"read": "load_segments"}
     # The pairs of the data set; empty: those of its file.
     PAIRS: ClassVar[tuple[str, ...]] = ()
 
@@ -134,7 +135,7 @@ class DatasetReader(Component):
         return []
 
     @abstractmethod
-    def read(self, data_dir: Path, language_pair: str) -> SegmentSet:
+    def load_segments(self, data_dir: Path, language_pair: str) -> SegmentSet:
         """The segments of one language pair, in the order of the publisher's file.
 
         Raises ConfigError for a pair that the data set lacks, DataMissingError when a file does
@@ -159,14 +160,14 @@ class DatasetReader(Component):
         if not missing:
             return paths
         # `download` fetches only files that it can check.
-        unknown_files = without_checksum(str(path.relative_to(data_dir)) for path in missing)
+        unknown_files = unchecked_paths(str(path.relative_to(data_dir)) for path in missing)
         if not self.sources:
             way_out = "make the files as described in docs/how-to/use_published_data.md."
         elif unknown_files:
             way_out = f"put the files there by hand{self.published_at()}: their checksums are unknown."
         else:
             way_out = f"fetch the files with: python -m bmx_grid data download {self.name} data_dir={data_dir}"
-        names = named([str(path) for path in missing])
+        names = join_names([str(path) for path in missing])
         raise DataMissingError(
             f"data set '{self.name}': not found: {names}. Set data_dir to the folder that holds the data, or {way_out}"
         )
@@ -192,7 +193,7 @@ def manifest() -> MappingProxyType[str, Entry]:
     return MappingProxyType(entries)
 
 
-def without_checksum(paths: Iterable[str]) -> list[str]:
+def unchecked_paths(paths: Iterable[str]) -> list[str]:
     """The paths without a known checksum: `download` does not fetch them, and nothing checks them."""
     return [path for path in paths if path not in manifest()]
 
@@ -217,15 +218,17 @@ def verify(path: Path, entry: Entry) -> State:
 class Published(DatasetReader):
     """A data set of files of the manifest. Files that cannot be read are not as published: the error names them."""
 
-    def read(self, data_dir: Path, language_pair: str) -> SegmentSet:
+    RENAMED: ClassVar[Mapping[str, str]] = {"_read": "_parse_segments"}
+
+    def load_segments(self, data_dir: Path, language_pair: str) -> SegmentSet:
         """The segments of one language pair, in the order of the publisher's file, texts unchanged."""
         self.check_pair(language_pair)
         try:
-            return self._read(Path(data_dir), language_pair)
+            return self._parse_segments(Path(data_dir), language_pair)
         # What parsing a damaged file may raise; a reader of published files checks them no further.
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-            differing = named(self._differing(Path(data_dir), language_pair))
-            reason = visible(first_line(error))[:200]
+            differing = join_names(self._differing(Path(data_dir), language_pair))
+            reason = escape_unprintable(first_line(error))[:200]
             raise DataError(
                 f"data set '{self.name}' {language_pair}: {differing or 'the files'} cannot be read as published "
                 f"({reason}); download again: python -m bmx_grid data download {self.name} data_dir={data_dir}"
@@ -248,7 +251,7 @@ class Published(DatasetReader):
         """
         absent = []
         for pair in self.language_pairs:
-            if not all(is_file(Path(data_dir) / path) for path in without_checksum(self.needs(pair))):
+            if not all(is_file(Path(data_dir) / path) for path in unchecked_paths(self.needs(pair))):
                 absent.append(pair)
         # With no pair left the error of `read` is clearer than a warning about all pairs.
         if not absent or len(absent) == len(self.language_pairs):
@@ -262,5 +265,5 @@ class Published(DatasetReader):
         return tuple(pair for pair in self.language_pairs if pair not in absent)
 
     @abstractmethod
-    def _read(self, data_dir: Path, language_pair: str) -> SegmentSet:
+    def _parse_segments(self, data_dir: Path, language_pair: str) -> SegmentSet:
         """The segments. Raises ValueError, LookupError or the like if a file is not as published."""

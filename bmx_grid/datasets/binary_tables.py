@@ -13,7 +13,7 @@ from typing import Any
 
 from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.core.storage import check_readable
-from bmx_grid.core.wording import counted, first_line, visible
+from bmx_grid.core.wording import escape_unprintable, first_line, pluralize
 from bmx_grid.datasets.table_file import FIRST_ROWS, SPLIT, Reading, TableFile, header_of
 
 # Rows decoded at once: one stored value may decode to a large text in every row.
@@ -42,8 +42,8 @@ def read_parquet(path: Path, limit: int, reading: Reading) -> TableFile:
     if reading.skip_rows:
         raise ConfigError(f"{path}: a Parquet file has no lines above its columns; leave out skip_rows.")
 
-    def damaged(error: Exception, problem: str, way_out: str) -> DataError:
-        reason = visible(first_line(error)[:200].rstrip("."))
+    def damage_error(error: Exception, problem: str, way_out: str) -> DataError:
+        reason = escape_unprintable(first_line(error)[:200].rstrip("."))
         return DataError(f"{path}: {problem} ({reason}); {way_out}.")
 
     try:
@@ -54,7 +54,7 @@ def read_parquet(path: Path, limit: int, reading: Reading) -> TableFile:
         schema = file.schema_arrow
         parts_of = _parquet_columns(schema)
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise damaged(error, "not a readable Parquet file", "save or copy it again") from error
+        raise damage_error(error, "not a readable Parquet file", "save or copy it again") from error
 
     def column(name: str) -> list[Any]:
         top, *inner = parts_of.get(name, [name])
@@ -75,7 +75,7 @@ def read_parquet(path: Path, limit: int, reading: Reading) -> TableFile:
         # LookupError and OverflowError: a time zone or a date that Python does not know
         except (pa.ArrowException, OSError, ValueError, LookupError, OverflowError) as error:
             way_out = "save it as text or numbers, or copy the file again"
-            raise damaged(error, f"the column '{name}' cannot be read", way_out) from error
+            raise damage_error(error, f"the column '{name}' cannot be read", way_out) from error
         return values
 
     names = list(parts_of)
@@ -122,7 +122,7 @@ def read_workbook(path: Path, limit: int, reading: Reading) -> TableFile:
             f"{path}: reading .xlsx requires openpyxl, the extra excel: pip install openpyxl, or save the file as .csv."
         ) from error
     except UNREADABLE as error:
-        reason = visible(first_line(error)[:200].rstrip("."))
+        reason = escape_unprintable(first_line(error)[:200].rstrip("."))
         raise DataError(f"{path}: not a readable workbook ({reason}); save it again, or as .csv.") from error
     if not rows:
         raise DataError(f"{path}: the first sheet is empty; its first row must hold the column names.")
@@ -146,7 +146,7 @@ def _check_size(path: Path, limit: int) -> None:
     with zipfile.ZipFile(path) as parts:
         size = sum(part.file_size for part in parts.infolist())
     if size > limit:
-        raise DataError(f"{path}: unpacks to {counted(size, 'byte')}, more than {limit:,}; {SPLIT}")
+        raise DataError(f"{path}: unpacks to {pluralize(size, 'byte')}, more than {limit:,}; {SPLIT}")
 
 
 def _filled_rows(path: Path, skipped: int) -> Iterator[tuple[int, Cells]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bmx_grid.core.errors import ConfigError, DataError, text_of, unknown
-from bmx_grid.core.wording import listed_columns, named
+from bmx_grid.core.wording import columns_override, join_names
 from bmx_grid.datasets.table_file import TableFile, is_gap
 
 Roles = Mapping[str, tuple[str, ...]]
@@ -42,7 +42,7 @@ def _check_role(role: str, columns: Sequence[str], names: Sequence[str], where: 
             message = unknown("column", name, names)
             parts = [part.strip(" \"'") for part in name.strip("[] ").split(",")]
             if has_many and len(parts) > 1 and set(parts) <= set(names):
-                message = f"a list of columns is written {listed_columns(f'columns.{role}', parts)}"
+                message = f"a list of columns is written {columns_override(f'columns.{role}', parts)}"
             raise ConfigError(f"{where}{role}: {message}")
 
 
@@ -102,7 +102,7 @@ def first_few(names: Sequence[str]) -> str:
         start = name[:60]
         is_readable = name.strip() and name.isprintable()
         listed.append(start if is_readable else repr(start))
-    return named(listed, MOST_LISTED)
+    return join_names(listed, MOST_LISTED)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from bmx_grid.core.errors import DataError
-from bmx_grid.core.wording import first_line, override, visible
+from bmx_grid.core.wording import escape_unprintable, first_line, override
 from bmx_grid.datasets.file_source import FileSource
 
 if TYPE_CHECKING:
@@ -55,14 +55,14 @@ def comet_rows(lines: Sequence[str], path: Path) -> tuple[pd.DataFrame, bool]:
         expected = n_segments.get(file, 0)
         if int(match["segment"]) != expected:
             raise DataError(
-                f"{path}, line {number}: expected segment {expected} of {visible(file)[:60]}, got {match['segment']}; "
-                "keep all lines of comet-score in their order."
+                f"{path}, line {number}: expected segment {expected} of {escape_unprintable(file)[:60]}, got "
+                f"{match['segment']}; keep all lines of comet-score in their order."
             )
         n_segments[file] = expected + 1
         segments.append(row)
     if segments:
-        return _by_system(segments), False
-    return _by_system(systems, keeps_one=True), True
+        return _name_systems(segments), False
+    return _name_systems(systems, keeps_one=True), True
 
 
 def comet_json_rows(path: Path, raw: str, option: FileSource) -> pd.DataFrame:
@@ -83,18 +83,19 @@ def comet_json_rows(path: Path, raw: str, option: FileSource) -> pd.DataFrame:
     for file, records in files.items():
         if not isinstance(records, list):
             raise DataError(
-                f"{path}: {visible(file)[:60]!r} holds no list of segments; write it with comet-score --to_json."
+                f"{path}: {escape_unprintable(file)[:60]!r} holds no list of segments; write it with comet-score "
+                "--to_json."
             )
         for number, record in enumerate(records):
-            place = f"{visible(file)[:60]}, segment {number}"
+            place = f"{escape_unprintable(file)[:60]}, segment {number}"
             if not isinstance(record, Mapping) or field not in record:
                 proposed = override(f"{option.KEY}.columns.score", "NAME")
                 raise DataError(f"{path}, {place}: no field {field!r}; name the field of the scores: {proposed}")
             rows.append({"system": file, "value": record[field], "place": place})
-    return _by_system(rows)
+    return _name_systems(rows)
 
 
-def _by_system(rows: Sequence[Mapping[str, Any]], *, keeps_one: bool = False) -> pd.DataFrame:
+def _name_systems(rows: Sequence[Mapping[str, Any]], *, keeps_one: bool = False) -> pd.DataFrame:
     """Rows with the system of each file; without the column if there is one file, which may be called anything."""
     import pandas as pd
 

@@ -16,9 +16,9 @@ from bmx_grid._version import __version__
 from bmx_grid.core.errors import DataError, DataMissingError
 from bmx_grid.core.storage import replacing
 from bmx_grid.core.terminal import BYTES, Progress
-from bmx_grid.core.wording import counted
+from bmx_grid.core.wording import pluralize
 from bmx_grid.datasets.archives import CHUNK, open_archive
-from bmx_grid.datasets.base import DatasetReader, Entry, Source, State, manifest, verify, without_checksum
+from bmx_grid.datasets.base import DatasetReader, Entry, Source, State, manifest, unchecked_paths, verify
 
 # How the name of the folder below data_dir begins that holds a download while it runs.
 ARCHIVES = ".archives-"
@@ -55,12 +55,12 @@ def unverifiable(reader: DatasetReader) -> list[str]:
     """The language pairs with a file without a known checksum: it cannot be fetched, and is not checked."""
     pairs = []
     for pair in reader.language_pairs:
-        if without_checksum(reader.needs(pair)):
+        if unchecked_paths(reader.needs(pair)):
             pairs.append(pair)
     return pairs
 
 
-def _wanted(readers: Sequence[DatasetReader], data_dir: Path) -> dict[Source, dict[str, Entry]]:
+def _files_to_fetch(readers: Sequence[DatasetReader], data_dir: Path) -> dict[Source, dict[str, Entry]]:
     """The files that are missing or differ, by the archive that holds them and by path; prints which will be replaced.
 
     Raises DataError for a file that none of its reader's archives holds.
@@ -86,7 +86,7 @@ def download(readers: Sequence[DatasetReader], data_dir: Path) -> int:
     differs is replaced. Raises DataMissingError when an archive is unavailable, DataError when its
     content is not as expected. An archive is deleted after use.
     """
-    wanted = _wanted(readers, data_dir)
+    wanted = _files_to_fetch(readers, data_dir)
     if not wanted:
         return 0
     try:
@@ -97,7 +97,7 @@ def download(readers: Sequence[DatasetReader], data_dir: Path) -> int:
         raise DataError(f"cannot write to {data_dir}: {error.strerror}; choose another data_dir=DIR.") from error
     with temporary as folder:
         for source, entries in wanted.items():
-            count = counted(len(entries), "file")
+            count = pluralize(len(entries), "file")
             revision = source.revision[:12]
             print(f"{source.repository} at {revision}: {count} from {source.address}")
             archive = Path(folder) / f"{source.folder}-{source.revision}.tar.gz"
@@ -181,7 +181,7 @@ def unpack_archive(archive: Path, data_dir: Path, folder: str, wanted: Mapping[s
             sha256 = hashlib.sha256(raw).hexdigest()
             if sha256 != entry.sha256:
                 raise DataError(
-                    f"{archive}: '{name}' has {counted(member.size, 'byte')} and the SHA-256 {sha256}, expected "
+                    f"{archive}: '{name}' has {pluralize(member.size, 'byte')} and the SHA-256 {sha256}, expected "
                     f"{entry.size:,} and {entry.sha256}; the file is not the one that the readers were written for, "
                     "and was not kept."
                 )

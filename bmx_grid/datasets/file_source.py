@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, unknown
 from bmx_grid.core.identity import RUNTIME, Component, runtime
-from bmx_grid.core.storage import expanded
+from bmx_grid.core.storage import expand_home
 from bmx_grid.datasets.column_roles import first_few
 from bmx_grid.datasets.lines import Decimal
 from bmx_grid.datasets.segments import SegmentSet
@@ -104,7 +104,7 @@ class FileSource(Component):
                 "file; for several write {language_pair} in the path, or give the file a column language_pair."
             )
 
-    def members(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Self]:
+    def expand(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Self]:
         """The options that this one expands to, by name; in a sweep of one language pair its files are of that one.
 
         name: of the option, for files that name no metric. Raises ConfigError when no file is named, DataMissingError
@@ -144,7 +144,7 @@ class FileSource(Component):
                 f"{self.KEY}: no file is named; write {self.KEY}.file=FILE, or {self.KEY}.files={{NAME: PATH}} for "
                 "several."
             )
-        path = expanded(self.file)
+        path = expand_home(self.file)
         text = str(path)
         if (path / TREE).is_dir():
             text = f"{path}/{TREE}/{{language_pair}}/{{metric}}.{{level}}.score"

@@ -31,7 +31,7 @@ import numpy as np
 
 from bmx_grid.core.errors import DataError, unknown
 from bmx_grid.core.ragged import Floats
-from bmx_grid.core.wording import counted, override
+from bmx_grid.core.wording import override, pluralize
 from bmx_grid.datasets.column_roles import first_few
 from bmx_grid.datasets.comet_files import comet_json_rows, comet_rows, is_comet_text
 from bmx_grid.datasets.file_source import FileSource, ImportedFile
@@ -87,11 +87,11 @@ def read_score_file(path: Path, option: FileSource, pair: str) -> ImportedFile:
         return ImportedFile(path, read_blocks(path, option), of_systems=name.endswith(".sys.score"))
     if name.endswith(".json"):
         rows = comet_json_rows(path, "\n".join(read_lines(path)), option)
-        return ImportedFile(path, _with_scores(path, rows, "the score", option))
+        return ImportedFile(path, _parse_scores(path, rows, "the score", option))
     lines = _filled_lines(path)
     if is_comet_text(lines):
         rows, of_systems = comet_rows(lines, path)
-        return ImportedFile(path, _with_scores(path, rows, "the score", option), of_systems)
+        return ImportedFile(path, _parse_scores(path, rows, "the score", option), of_systems)
     if any("\t" in line for line in lines):
         return ImportedFile(path, _score_submission(path, lines, option), is_numbered=True)
     return ImportedFile(path, _listed_scores(path, lines, ["value"], option))
@@ -112,7 +112,7 @@ def read_word_file(path: Path, option: FileSource) -> ImportedFile:
     if _lists_tags(lines):
         return ImportedFile(path, _word_submission(path, lines), are_labels=True, is_numbered=True)
     rows = _rows([line.split() for line in lines])
-    scores = _with_numbers(path, rows, "scores", option)
+    scores = _parse_arrays(path, rows, "scores", option)
     return ImportedFile(path, scores, low_is_error=not name.endswith(".submission"))
 
 
@@ -160,10 +160,10 @@ def _listed_scores(
         return f"{path}, {row.place}: no score; {NO_SCORE}."
 
     refuse(rows, rows.value.str.strip() == "", sentence)
-    return _with_scores(path, rows, "the score", option)
+    return _parse_scores(path, rows, "the score", option)
 
 
-def _with_scores(path: Path, rows: pd.DataFrame, noun: str, option: FileSource | None) -> pd.DataFrame:
+def _parse_scores(path: Path, rows: pd.DataFrame, noun: str, option: FileSource | None) -> pd.DataFrame:
     """The rows with their values as numbers. noun: the values' name in a sentence."""
     decimal: Decimal = "."
     comma_option = None
@@ -205,10 +205,10 @@ def _word_submission(path: Path, lines: Sequence[str]) -> pd.DataFrame:
     texts["place"] = [f"line {line}" for line in texts.line]
     texts["id"] = texts.sentence.astype(str)
     texts["value"] = texts.bad.map(lambda bad: np.where(bad, BAD, 0.0))
-    return _with_sides(path, texts[["value", "place", "id", "language_pair", "side", "words"]])
+    return _roles_from_sides(path, texts[["value", "place", "id", "language_pair", "side", "words"]])
 
 
-def _with_sides(path: Path, rows: pd.DataFrame) -> pd.DataFrame:
+def _roles_from_sides(path: Path, rows: pd.DataFrame) -> pd.DataFrame:
     """The rows with roles in place of the file's names of sides. Raises DataError for another name."""
     roles = rows.side.str.strip().str.lower().map(ROLE_OF_SIDE)
 
@@ -230,7 +230,7 @@ def _score_table(path: Path, option: FileSource) -> ImportedFile:
     _check_values(table, option, columns, ("score",))
     noun = f"the score in column '{columns['score']}'"
     rows = _named_rows(table, columns, "score")
-    rows = _with_scores(path, rows, noun, option)
+    rows = _parse_scores(path, rows, noun, option)
     of_systems = False
     # Without ids, a table that names each system once (in each language pair) is of systems.
     if "system" in rows and "id" not in rows:
@@ -246,14 +246,14 @@ def _word_table(path: Path, option: FileSource) -> ImportedFile:
     kind = _check_values(table, option, columns, ("scores", "labels"))
     rows = _named_rows(table, columns, kind)
     rows["value"] = _lists(path, rows, "value", columns[kind])
-    rows = _with_numbers(path, rows, kind, option)
+    rows = _parse_arrays(path, rows, kind, option)
     if "words" in rows:
         lists = _lists(path, rows, "words", columns["words"])
         # Words that look like numbers may be stored as such.
         rows["words"] = [tuple(map(str, words or ())) for words in lists]
         _check_lengths(path, rows)
     if "side" in rows:
-        rows = _with_sides(path, rows)
+        rows = _roles_from_sides(path, rows)
     return ImportedFile(path, rows, are_labels=kind == "labels")
 
 
@@ -262,8 +262,8 @@ def _check_lengths(path: Path, rows: pd.DataFrame) -> None:
     for values, words, place in zip(rows.value, rows.words, rows.place, strict=True):
         if values is not None and len(values) != len(words):
             raise DataError(
-                f"{path}, {place}: {counted(len(values), 'value')} for {counted(len(words), 'word')}; give one value "
-                "per word."
+                f"{path}, {place}: {pluralize(len(values), 'value')} for {pluralize(len(words), 'word')}; give one "
+                "value per word."
             )
 
 
@@ -357,7 +357,7 @@ def _lists(path: Path, rows: pd.DataFrame, role: str, column: str) -> pd.Series[
     return lists
 
 
-def _with_numbers(path: Path, rows: pd.DataFrame, kind: str, option: FileSource) -> pd.DataFrame:
+def _parse_arrays(path: Path, rows: pd.DataFrame, kind: str, option: FileSource) -> pd.DataFrame:
     """The rows with an array in place of each list. kind: "scores" or "labels".
 
     Raises DataError for a value that is no finite score, or label.

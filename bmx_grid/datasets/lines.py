@@ -17,7 +17,7 @@ import numpy as np
 from bmx_grid.core.errors import ConfigError, DataError, text_of
 from bmx_grid.core.ragged import Floats, Labels
 from bmx_grid.core.storage import read_file
-from bmx_grid.core.wording import counted, shortened, visible
+from bmx_grid.core.wording import escape_unprintable, pluralize, shorten
 from bmx_grid.datasets.segments import LARGEST
 from bmx_grid.words.tags import Rows, WordTags
 
@@ -66,7 +66,7 @@ def decode(raw: bytes, where: str, encoding: str | None = None, option: str = ""
     except UnicodeDecodeError as error:
         # The codec of UTF-8 counts from behind the mark.
         position = error.start + len(raw) - len(error.object)
-        raise _damaged(raw, position, where, name, option) from error
+        raise _encoding_error(raw, position, where, name, option) from error
     # LookupError: no such name, or a codec of no text. ValueError: a NUL in the name.
     except (LookupError, ValueError) as error:
         raise ConfigError(
@@ -75,11 +75,11 @@ def decode(raw: bytes, where: str, encoding: str | None = None, option: str = ""
         ) from error
     # Unicode has the NUL, but no text has it: it is a sign of UTF-16, or of a file that is no text.
     if "\0" in text:
-        raise _damaged(raw, raw.find(b"\0"), where, name, option)
+        raise _encoding_error(raw, raw.find(b"\0"), where, name, option)
     return text
 
 
-def _damaged(raw: bytes, position: int, where: str, name: str, option: str) -> DataError:
+def _encoding_error(raw: bytes, position: int, where: str, name: str, option: str) -> DataError:
     """The error for a byte that does not fit the encoding `name`."""
     line = raw[:position].count(b"\n") + 1
     encoding = "UTF-8" if name.startswith("utf-8") else name
@@ -109,12 +109,12 @@ def read_bytes(path: Path) -> bytes:
     """The bytes of a file. Raises DataError when it cannot be read, or is a folder."""
     try:
         if path.is_dir():
-            raise DataError(f"{visible(str(path))}: is a folder; name a file.")
+            raise DataError(f"{escape_unprintable(str(path))}: is a folder; name a file.")
         return read_file(path)
     # ValueError: a NUL in the name
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        name = shortened(visible(str(path)), 300)
+        name = shorten(escape_unprintable(str(path)), 300)
         raise DataError(f"{name}: cannot be read ({reason}); give the name of a file that can.") from error
 
 
@@ -167,7 +167,7 @@ def refuse(rows: pd.DataFrame, wrong: pd.Series[bool], sentence: Callable[[Any],
         raise DataError(sentence(rows[wrong].iloc[0]))
 
 
-def with_point(text: str, decimal: str) -> str:
+def to_decimal_point(text: str, decimal: str) -> str:
     """A number as Python reads it, of one that is written with this decimal sign. Raises ValueError for other signs."""
     # 1_000, which Python takes for a number, and with a decimal comma 1.000,5 or 0.5
     if "_" in text or (decimal == "," and "." in text):
@@ -178,7 +178,7 @@ def with_point(text: str, decimal: str) -> str:
 def finite_or_nan(text: str, decimal: str = ".") -> float:
     """The number in a text; NaN for other text, as 1_000, and for infinity. decimal: its decimal sign."""
     try:
-        value = float(with_point(text, decimal))
+        value = float(to_decimal_point(text, decimal))
     except ValueError:
         return math.nan
     return value if math.isfinite(value) else math.nan
@@ -201,7 +201,7 @@ def parse_number(
     number = math.inf
     try:
         if is_text:
-            number = float(with_point(value, decimal))
+            number = float(to_decimal_point(value, decimal))
         # float() would take True for a number.
         elif not isinstance(value, bool):
             number = float(value)
@@ -259,7 +259,7 @@ def check_aligned(files: Mapping[str, Sized]) -> int:
     if len(first_of_length) > 1:
         lengths = []
         for length, name in first_of_length.items():
-            lengths.append(f"{name} has {counted(length, 'line')}")
+            lengths.append(f"{name} has {pluralize(length, 'line')}")
         raise DataError(
             f"files that belong together have different lengths: {', '.join(lengths)}; give one line per segment in "
             "each."

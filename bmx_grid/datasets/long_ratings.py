@@ -12,7 +12,7 @@ import numpy as np
 
 from bmx_grid.core.errors import DataError
 from bmx_grid.core.ragged import Floats
-from bmx_grid.core.wording import counted, visible
+from bmx_grid.core.wording import escape_unprintable, pluralize
 from bmx_grid.datasets.table_file import TableFile
 
 TEXT_ROLES = ("source", "reference", "further_references", "hypothesis")
@@ -39,9 +39,9 @@ def outputs_with_ratings(
             groups_of_pair[pair] = groups
     n_outputs = sum(map(len, groups_of_pair.values()))
     if n_outputs:
-        n_ratings = counted(sum(len(rows_of_pair[pair]) for pair in groups_of_pair), "rating")
+        n_ratings = pluralize(sum(len(rows_of_pair[pair]) for pair in groups_of_pair), "rating")
         warnings.warn(
-            f"{table.path}: {n_ratings} of {counted(n_outputs, 'output')}; the human score is their mean.",
+            f"{table.path}: {n_ratings} of {pluralize(n_outputs, 'output')}; the human score is their mean.",
             stacklevel=2,
         )
     return groups_of_pair
@@ -69,11 +69,11 @@ def _group_ratings(
     for row in rows:
         rater = raters[row]
         if has_ids:
-            key = _at(row, values, ("id", "system"))
+            key = _row_values(row, values, ("id", "system"))
             group = groups.setdefault(key, {})
             _check_rating(row, rater, group, values, path, place)
         else:
-            texts = _at(row, values, ("system", "document", *TEXT_ROLES))
+            texts = _row_values(row, values, ("system", "document", *TEXT_ROLES))
             n_judged[rater, texts] += 1
             # Without a name nobody knows whether two ratings are of two people.
             key = (texts, n_judged[rater, texts] if rater is not None else row)
@@ -83,7 +83,7 @@ def _group_ratings(
     return [[group[rater] for rater in sorted(group, key=order.__getitem__)] for group in groups.values()]
 
 
-def _at(row: int, values: Mapping[str, Sequence[Any]], roles: Sequence[str]) -> tuple[Any, ...]:
+def _row_values(row: int, values: Mapping[str, Sequence[Any]], roles: Sequence[str]) -> tuple[Any, ...]:
     return tuple(values[role][row] for role in roles if role in values)
 
 
@@ -98,9 +98,11 @@ def _check_rating(
     """Raise DataError for a further row of an output by the same rater, or with other texts."""
     if not group:
         return
-    name = visible(":".join(str(part) for part in _at(row, values, ("id", "system")) if part is not None))[:60]
+    name = escape_unprintable(
+        ":".join(str(part) for part in _row_values(row, values, ("id", "system")) if part is not None)
+    )[:60]
     if rater in group:
-        person = f"the rater {visible(rater)[:60]!r}" if rater else "a rater without a name"
+        person = f"the rater {escape_unprintable(rater)[:60]!r}" if rater else "a rater without a name"
         raise DataError(
             f"{path}, {place(row)}: {person} judged {name!r} in {place(group[rater])}, too; keep one row per rater, "
             "id and system, or name the columns of id and system."

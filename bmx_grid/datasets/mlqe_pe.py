@@ -28,7 +28,7 @@ from bmx_grid.core.errors import DataError
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Floats, Labels, Ragged
 from bmx_grid.datasets.archives import read_archive
-from bmx_grid.datasets.base import Published, numbered
+from bmx_grid.datasets.base import Published, segments_from_lines
 from bmx_grid.datasets.lines import (
     ZERO_ONE,
     check_aligned,
@@ -80,13 +80,13 @@ class MlqePe(Published):
     PAIRS: ClassVar[tuple[str, ...]] = ("en-de", "en-zh", "et-en", "ne-en", "ro-en", "ru-en", "si-en")
 
     # At most 997 of 1000: a correlation needs three.
-    skip: int = identity(0, later=True, least=0, most=997)
+    skip: int = identity(0, added_later=True, least=0, most=997)
 
     def needs(self, language_pair: str) -> list[str]:
         """The archive of the pair, and that of its post-edits, without which the words have no tags."""
         return [f"mlqe-pe/data/{kind}/test/{language_pair}-test.tar.gz" for kind in KIND_FOLDERS]
 
-    def _read(self, data_dir: Path, language_pair: str) -> SegmentSet:
+    def _parse_segments(self, data_dir: Path, language_pair: str) -> SegmentSet:
         scores_path, tags_path = self.needs(language_pair)
         (archive,) = self.require(data_dir, [scores_path])
         rows, where = read_assessments(archive, language_pair)
@@ -123,10 +123,10 @@ class MlqePe21(Published):
         folder = "zero-shot/" if language_pair in ZERO_SHOT else ""
         return [f"mlqe-pe/data/test21_goldlabels/{folder}{language_pair}-test21.tar.gz"]
 
-    def _read(self, data_dir: Path, language_pair: str) -> SegmentSet:
+    def _parse_segments(self, data_dir: Path, language_pair: str) -> SegmentSet:
         (archive,) = self.require(data_dir, self.needs(language_pair))
         sources, hypotheses, scores = read_archive(archive, MEMBERS21).values()
-        segments = numbered(hypotheses, sources)
+        segments = segments_from_lines(hypotheses, sources)
         tags = self._tags(archive, language_pair)
         judgements = Judgements({"da": finite(scores)}, tags=tags)
         return SegmentSet(self.name, language_pair, segments, judgements, str(archive))
@@ -164,8 +164,8 @@ class Eval4nlp21(MlqePe21):
         """The archive of the pair."""
         return [f"SharedTask2021/data/test21/{language_pair}-test21.tar.gz"]
 
-    def _read(self, data_dir: Path, language_pair: str) -> SegmentSet:
-        return super()._read(data_dir, language_pair).head(self.first)
+    def _parse_segments(self, data_dir: Path, language_pair: str) -> SegmentSet:
+        return super()._parse_segments(data_dir, language_pair).head(self.first)
 
     def _tags(self, archive: Path, language_pair: str) -> dict[Role, WordTags]:
         files = read_archive(archive, MEMBERS21, TAGS21)
@@ -247,12 +247,12 @@ def word_probabilities(
             others.append(row)
             rows.append(np.full(len(line), np.nan))
             continue
-        by_piece = _by_piece(by_unit, unit_of_piece)
+        by_piece = _align_pieces(by_unit, unit_of_piece)
         rows.append(carry_scores(by_piece, log_probabilities[row][:-1], how))
     return Ragged.from_rows(rows), others
 
 
-def _by_piece(by_unit: Alignment, unit_of_piece: Sequence[int]) -> Alignment:
+def _align_pieces(by_unit: Alignment, unit_of_piece: Sequence[int]) -> Alignment:
     """The alignment of the pieces that units are made of: each is linked to all words of its unit."""
     is_of_link = np.array(unit_of_piece, dtype=np.int64)[:, None] == by_unit.token
     piece, link = np.nonzero(is_of_link)

@@ -20,7 +20,7 @@ from bmx_grid.datasets.archives import read_archive
 from bmx_grid.datasets.base import Published
 from bmx_grid.datasets.lines import read_lines, text_rows
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
-from bmx_grid.datasets.span_files import CLOSE, OPENING, unmarked
+from bmx_grid.datasets.span_files import CLOSE, OPENING, strip_marks
 from bmx_grid.words.alignment import align
 from bmx_grid.words.perturbation import Role
 from bmx_grid.words.segmentation import split_words
@@ -68,14 +68,14 @@ class Mqm21(Published):
             f"{train}/{language_pair}_mqm/{language_pair}-train-2021-news.tar.gz",
         ]
 
-    def _read(self, data_dir: Path, language_pair: str) -> SegmentSet:
+    def _parse_segments(self, data_dir: Path, language_pair: str) -> SegmentSet:
         """6,851 (en-de) or 8,450 (zh-en) segments of 13 systems; 8,959 or 9,750 with the human translations."""
         scores, archive = self.require(data_dir, self.needs(language_pair))
-        published = _published(scores)
+        published = _published_scores(scores)
         pair = language_pair.replace("-", "")
         member = f"mqm-newstest2021_{pair}.tsv"
-        texts = annotated(read_archive(archive, [member])[member])
-        rows = _numbered(texts, published)
+        texts = parse_annotations(read_archive(archive, [member])[member])
+        rows = _assign_numbers(texts, published)
         reference_of: dict[tuple[str, str], str] = {}
         if not self.human_systems:
             reference_of = _references(texts)
@@ -112,7 +112,7 @@ def _tags(rows: Any) -> dict[Role, WordTags]:
     return tags
 
 
-def _published(path: Path) -> pd.Series[float]:
+def _published_scores(path: Path) -> pd.Series[float]:
     """Averages by system and number (NaN for `None`), of rows `system TAB score BLANK number`."""
     lines = [line.replace("\t", " ") for line in read_lines(path)[1:]]
     rows = text_rows(lines, ["system", "score", "number"], str(path), 2, " ")
@@ -122,7 +122,7 @@ def _published(path: Path) -> pd.Series[float]:
     return rows.set_index(["system", "number"]).score
 
 
-def _numbered(judged: pd.DataFrame, published: pd.Series[float]) -> Any:
+def _assign_numbers(judged: pd.DataFrame, published: pd.Series[float]) -> Any:
     """The annotated texts of all places that machine systems were judged on, under their published numbers.
 
     Some human translations are numbered in a third way (ref-C and ref-D of en-de) and cover more
@@ -159,7 +159,7 @@ def _shifts(rows: Any, published: pd.Series[float]) -> dict[Any, int]:
     return shifts
 
 
-def annotated(lines: Sequence[str]) -> pd.DataFrame:
+def parse_annotations(lines: Sequence[str]) -> pd.DataFrame:
     """The annotated translations of a TSV with the columns of MQM, in order of first appearance: a row for each.
 
     lines: with that of the column names, which is not read. A translation is known by system, document and number,
@@ -180,8 +180,8 @@ def annotated(lines: Sequence[str]) -> pd.DataFrame:
         # A last column, of comments, may be left out.
         fields = line.split("\t")[: len(MQM_COLUMNS)]
         system, document, _, number, rater, source, target, category, severity = fields
-        source_text, source_span = _marked(source)
-        target_text, target_span = _marked(target)
+        source_text, source_span = _parse_marks(source)
+        target_text, target_span = _parse_marks(target)
         text = texts.get((system, document, number))
         if text is None:
             text = {
@@ -200,7 +200,7 @@ def annotated(lines: Sequence[str]) -> pd.DataFrame:
             continue
         for side, bare, span in (("source", source_text, source_span), ("target", target_text, target_span)):
             if span is not None:
-                start, end = _carried(bare, span, text[side])
+                start, end = _project_span(bare, span, text[side])
                 error = ErrorSpan(start, end, severity.strip().lower(), category)
                 text["spans"][side].append(error)
     return pd.DataFrame(texts.values())
@@ -217,9 +217,9 @@ def error_points(category: str, severity: str) -> float:
     return 0.1 if category == "Fluency/Punctuation" else 1.0
 
 
-def _marked(text: str) -> tuple[str, Span | None]:
+def _parse_marks(text: str) -> tuple[str, Span | None]:
     """A text without marks and blanks at its edges, and the marked span; to the end if the mark is not closed."""
-    bare, span = unmarked(text)
+    bare, span = strip_marks(text)
     if OPENING in bare or CLOSE in bare:
         raise ValueError(f"more than one {OPENING} and {CLOSE} in {text[:80]!r}")
     stripped = bare.strip(" ")
@@ -231,7 +231,7 @@ def _marked(text: str) -> tuple[str, Span | None]:
     return stripped, (start, end)
 
 
-def _carried(text: str, span: Span, first: str) -> Span:
+def _project_span(text: str, span: Span, first: str) -> Span:
     """The span of a text in the text of the segment's first row."""
     if text == first:
         return span

@@ -24,13 +24,13 @@ import numpy as np
 
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError, close_match, unknown
 from bmx_grid.core.identity import identity, runtime
-from bmx_grid.core.storage import expanded
-from bmx_grid.core.wording import named
+from bmx_grid.core.storage import expand_home
+from bmx_grid.core.wording import join_names
 from bmx_grid.datasets.base import PART, DatasetReader
 from bmx_grid.datasets.column_roles import first_few
 from bmx_grid.datasets.imported_files import read_blocks
 from bmx_grid.datasets.lines import check_aligned, read_lines, refuse, text_rows
-from bmx_grid.datasets.rows_of_files import with_ids
+from bmx_grid.datasets.rows_of_files import add_source_ids
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 from bmx_grid.datasets.tables import open_table
 
@@ -93,7 +93,7 @@ class MtMetricsEval(DatasetReader):
         """The pairs given, or else those with a source and human scores, sorted. Raises DataMissingError for none."""
         return self.language_pairs or self._judged_pairs(self._root(data_dir))
 
-    def read(self, data_dir: Path, language_pair: str) -> SegmentSet:
+    def load_segments(self, data_dir: Path, language_pair: str) -> SegmentSet:
         """The segments of the pair, system by system in the order of their names, each in the order of the sources."""
         root = self._root(data_dir)
         # Pairs that only the reference names are checked, too: such a name is a mistake.
@@ -124,11 +124,11 @@ class MtMetricsEval(DatasetReader):
 
     def _root(self, data_dir: Path) -> Path:
         """The folder of the test set. Raises DataMissingError when none is named, or it does not exist."""
-        folder = Path(data_dir) / expanded(self.folder)
+        folder = Path(data_dir) / expand_home(self.folder)
         root = folder / (self.test_set or "TEST_SET")
         if not (root / "sources").is_dir():
             test_sets = [path.parent.name for path in sorted(folder.glob("*/sources"))]
-            there = named(test_sets, most=99) or "none"
+            there = join_names(test_sets, most=99) or "none"
             raise DataMissingError(
                 f"data set '{self.name}': {root / 'sources'} not found ({folder} has {there}); name a test set, as "
                 f"dataset.{self.name}.test_set=wmt23. mt-metrics-eval fetches them with: "
@@ -369,5 +369,5 @@ def _blocks(path: Path, outputs: Sequence[str], ids: Sequence[str]) -> Any:
         )
 
     refuse(rows, ~rows.system.isin(outputs), sentence)
-    rows = with_ids(path, rows, ids, "the test set")
+    rows = add_source_ids(path, rows, ids, "the test set")
     return rows.set_index(["system", "id"]).value

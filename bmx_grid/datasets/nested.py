@@ -21,7 +21,7 @@ from itertools import chain
 from typing import Any
 
 from bmx_grid.core.errors import DataError, unknown
-from bmx_grid.core.wording import visible
+from bmx_grid.core.wording import escape_unprintable
 
 # The field of the outputs reveals the layout: hyps WMT26's, tgt_text WMT25's. Each has its separator and fields.
 OUTPUTS = {"hyps": "_###_", "tgt_text": "_#_"}
@@ -65,7 +65,7 @@ class Output:
     @property
     def place(self) -> str:
         """Its place, as messages show it behind "line"."""
-        return f"{self.line}, system {visible(self.system)}"
+        return f"{self.line}, system {escape_unprintable(self.system)}"
 
 
 def is_nested(record: Mapping[str, Any]) -> bool:

@@ -18,7 +18,7 @@ from bmx_grid.datasets.base import DatasetReader
 
 def reads_segments(reader: DatasetReader, data_dir: Path, language_pair: str) -> str:
     """It reads segments of its own name and pair, each known by id and system, with texts and human scores."""
-    segments = reader.read(data_dir, language_pair)
+    segments = reader.load_segments(data_dir, language_pair)
     names = (segments.dataset, segments.language_pair)
     _require(names == (reader.name, language_pair), reader, f"read: the segments are of {' '.join(names)}")
     keys = [(segment.id, segment.system) for segment in segments.segments]
@@ -33,13 +33,13 @@ def reads_segments(reader: DatasetReader, data_dir: Path, language_pair: str) ->
 
 def has_human_scores(reader: DatasetReader, data_dir: Path, language_pair: str) -> str:
     """Human scores are float64, one per segment, and the means of their raters; NaN where nobody rated."""
-    segments = reader.read(data_dir, language_pair)
+    segments = reader.load_segments(data_dir, language_pair)
     judgements = segments.judgements
     scores = segments.human_scores
     is_whole = scores.dtype == np.float64 and scores.shape == (len(segments),)
     _require(is_whole, reader, f"read: human scores of type {scores.dtype} and shape {scores.shape}")
     n_systems = len(judgements.systems.get(judgements.primary, {}))
-    _require(segments.rated > 0 or n_systems > 0, reader, "read: nobody rated a segment or a system")
+    _require(segments.n_rated > 0 or n_systems > 0, reader, "read: nobody rated a segment or a system")
     for name, raters in judgements.raters.items():
         are_means = np.allclose(np.nanmean(raters, axis=1), judgements.scores[name], atol=1e-6, equal_nan=True)
         _require(are_means, reader, f"read: the scores {name} are not the means of their raters")
@@ -48,7 +48,7 @@ def has_human_scores(reader: DatasetReader, data_dir: Path, language_pair: str) 
 
 def reads_the_same_again(reader: DatasetReader, data_dir: Path, language_pair: str) -> str:
     """Read again, the segments are the same."""
-    prints = {reader.read(data_dir, language_pair).fingerprint() for _ in range(2)}
+    prints = {reader.load_segments(data_dir, language_pair).fingerprint() for _ in range(2)}
     _require(len(prints) == 1, reader, "read: other segments when read again")
     return ""
 
@@ -60,7 +60,7 @@ def names_missing_files(reader: DatasetReader, data_dir: Path, language_pair: st
         return "it needs no files below data_dir"
     with tempfile.TemporaryDirectory() as folder:
         try:
-            reader.read(Path(folder), language_pair)
+            reader.load_segments(Path(folder), language_pair)
         except DataMissingError as error:
             _require(needed[0] in str(error), reader, f"read: the error without files does not name {needed[0]}")
             return ""

@@ -17,7 +17,7 @@ import numpy as np
 
 from bmx_grid.core.errors import DataError, DataMissingError, close_match
 from bmx_grid.core.ragged import Floats, Ints
-from bmx_grid.core.wording import counted, named
+from bmx_grid.core.wording import join_names, pluralize
 from bmx_grid.datasets.column_roles import first_few
 from bmx_grid.datasets.file_source import FileSource, ImportedFile
 from bmx_grid.datasets.lines import refuse
@@ -43,15 +43,15 @@ def file_rows(file: ImportedFile, segments: SegmentSet, option: FileSource) -> p
 
     rows = option.rows(file, segments.language_pair)
     if "id" not in rows:
-        rows = _in_order(file, rows, segments)
+        rows = _assign_ids(file, rows, segments)
         if "system" in rows and rows.system.nunique() > 1:
             _check_systems(file, segments)
     elif file.is_numbered:
-        rows = _by_number(rows, segments.all_ids)
+        rows = _replace_numbers(rows, segments.all_ids)
     elif segments.all_ids == tuple(str(number) for number in range(1, len(segments.all_ids) + 1)):
         # pandas counts rows from 0, and a table without ids counts them from 1
         as_written = rows
-        rows = _by_number(as_written, segments.all_ids)
+        rows = _replace_numbers(as_written, segments.all_ids)
         if rows is not as_written:
             warnings.warn(
                 f"{file.path}: the ids 0 to {len(segments.all_ids) - 1} are read as the rows 1 to "
@@ -68,16 +68,16 @@ def file_rows(file: ImportedFile, segments: SegmentSet, option: FileSource) -> p
             f"{file.path}: names no systems, but segments of {segments.name} have outputs of several "
             f"({first_few(segments.systems)}); add a column system{_or_per_row(segments)}."
         )
-    return _matched(file, rows, wanted, segments, option)
+    return _match_rows(file, rows, wanted, segments, option)
 
 
-def _in_order(file: ImportedFile, rows: pd.DataFrame, segments: SegmentSet) -> pd.DataFrame:
+def _assign_ids(file: ImportedFile, rows: pd.DataFrame, segments: SegmentSet) -> pd.DataFrame:
     """Rows without ids get those of the sources, or of the data set's rows if they are as many."""
     outputs = segments.all_outputs
     if "system" not in rows and len(rows) == len(outputs) != len(segments.all_ids):
         ids, systems = zip(*outputs, strict=True)
         return rows.assign(id=list(ids), system=list(systems))
-    return with_ids(file.path, rows, segments.all_ids, segments.name, _or_per_row(segments))
+    return add_source_ids(file.path, rows, segments.all_ids, segments.name, _or_per_row(segments))
 
 
 def _or_per_row(segments: SegmentSet) -> str:
@@ -85,10 +85,10 @@ def _or_per_row(segments: SegmentSet) -> str:
     n_outputs = len(segments.all_outputs)
     if n_outputs <= len(segments.all_ids):
         return ""
-    return f", or give {counted(n_outputs, 'score')}, one per output in the order of the data set's rows"
+    return f", or give {pluralize(n_outputs, 'score')}, one per output in the order of the data set's rows"
 
 
-def _by_number(rows: pd.DataFrame, ids: Sequence[str]) -> pd.DataFrame:
+def _replace_numbers(rows: pd.DataFrame, ids: Sequence[str]) -> pd.DataFrame:
     """Rows whose ids are the numbers of the sources from 0, with the sources' own ids instead."""
     numbers = set(rows.id)
     places = [str(place) for place in range(len(ids))]
@@ -106,11 +106,11 @@ def file_system_scores(file: ImportedFile, segments: SegmentSet, option: FileSou
     rows = option.rows(file, segments.language_pair)
     _check_systems(file, segments)
     wanted = pd.DataFrame({"system": segments.systems}, dtype=object)
-    scores = _matched(file, rows, wanted, segments, option).value.tolist()
+    scores = _match_rows(file, rows, wanted, segments, option).value.tolist()
     return dict(zip(segments.systems, scores, strict=True))
 
 
-def _matched(
+def _match_rows(
     file: ImportedFile, rows: pd.DataFrame, wanted: pd.DataFrame, segments: SegmentSet, option: FileSource
 ) -> pd.DataFrame:
     """The row of each wanted name. Raises DataError for a repeated or missing one, and for unknown names.
@@ -123,8 +123,8 @@ def _matched(
         is_same = (rows[keys] == row[keys]).all(axis=1)
         first = rows.place[is_same].iloc[0]
         return (
-            f"{file.path}, {row.place}: {_named(row, keys)} was already in {first}; keep one, or name the column of "
-            "the systems."
+            f"{file.path}, {row.place}: {_describe_row(row, keys)} was already in {first}; keep one, or name the "
+            "column of the systems."
         )
 
     refuse(rows, rows.duplicated(keys), sentence)
@@ -134,13 +134,13 @@ def _matched(
     if unscored:
         missing = missing[~missing.system.isin(unscored)]
     if len(missing):
-        name = _named(missing.iloc[0], keys)
+        name = _describe_row(missing.iloc[0], keys)
         hint = ""
         left = rows[~rows.place.isin(matched.place)]
         if len(left):
             # The first unmatched row is perhaps meant for the missing name.
             first = left.iloc[0]
-            hint = f"; {first.place} has {_named(first, keys)}"
+            hint = f"; {first.place} has {_describe_row(first, keys)}"
         raise DataError(
             f"{file.path}: no score for {name} of {segments.name}{hint}. Correct the name, add it, or write None for "
             "what has no score."
@@ -186,13 +186,15 @@ def _refuse_unknown_names(file: ImportedFile, rows: pd.DataFrame, segments: Segm
             )
 
 
-def _named(row: Any, keys: Sequence[str]) -> str:
+def _describe_row(row: Any, keys: Sequence[str]) -> str:
     noun = "system" if keys == ["system"] else "segment"
     name = ":".join(str(row[key]) for key in keys)
     return f"{noun} {name[:60]!r}"
 
 
-def with_ids(path: Path, rows: pd.DataFrame, ids: Sequence[str], test_set: str, other_way: str = "") -> pd.DataFrame:
+def add_source_ids(
+    path: Path, rows: pd.DataFrame, ids: Sequence[str], test_set: str, other_way: str = ""
+) -> pd.DataFrame:
     """Rows in the order of the sources, a block per system, with the ids of the sources.
 
     test_set: its name, for messages. other_way: another way out than a score per source. Raises DataError for a block
@@ -207,8 +209,8 @@ def with_ids(path: Path, rows: pd.DataFrame, ids: Sequence[str], test_set: str, 
             first = blocks.place.first()[system]
             block = f" for the system {str(system)[:60]!r} (first in {first})"
         raise DataError(
-            f"{path}: {counted(size, 'score')}{block}, but {test_set} has {counted(len(ids), 'segment')}; write one "
-            f"per source in the order of the sources, None if missing, or a table with a column id{other_way}."
+            f"{path}: {pluralize(size, 'score')}{block}, but {test_set} has {pluralize(len(ids), 'segment')}; write "
+            f"one per source in the order of the sources, None if missing, or a table with a column id{other_way}."
         )
     # The rows of a block count from 0, even if rows of other blocks are between them.
     places = blocks.cumcount()
@@ -235,9 +237,9 @@ def ratings_of(file: ImportedFile, segments: SegmentSet, option: FileSource) -> 
     # Only the annotation tool's rows have runs: they are documents, and may judge a segment again.
     has_runs = "run" in rows
     if has_runs:
-        rows = _with_document_ids(rows, segments, file.path)
+        rows = _add_document_ids(rows, segments, file.path)
     elif "id" not in rows:
-        rows = with_ids(file.path, rows, segments.all_ids, segments.name)
+        rows = add_source_ids(file.path, rows, segments.all_ids, segments.name)
     if option.extra == "refuse":
         _refuse_unknown_names(file, rows, segments, option)
     has_systems = "system" in rows and bool(segments.systems)
@@ -280,7 +282,9 @@ def ratings_of(file: ImportedFile, segments: SegmentSet, option: FileSource) -> 
             raise DataError(f"{where}: {rater or 'the file'} has judged segment {segment_id!r} already; keep one row.")
         ratings[place].append((rater, spans))
     for reason, places in left_out.items():
-        warnings.warn(f"{file.path}: {counted(len(places), 'row')} {reason} left out: {named(places)}.", stacklevel=2)
+        warnings.warn(
+            f"{file.path}: {pluralize(len(places), 'row')} {reason} left out: {join_names(places)}.", stacklevel=2
+        )
     if not any(ratings):
         raise DataError(f"{file.path}: no judged segment of {segments.name}.")
     return ratings
@@ -292,7 +296,7 @@ def _after_text(spans: TextSpans, text: str) -> TextSpans:
     return tuple(span if span.start < last else replace(span, start=last, end=last) for span in spans)
 
 
-def _with_document_ids(rows: Any, segments: SegmentSet, path: Path) -> Any:
+def _add_document_ids(rows: Any, segments: SegmentSet, path: Path) -> Any:
     """Rows of the annotation tool with ids: those of the document's segments, in order, if a run has all segments.
 
     If a part of the document was judged, a human score of the data set shows which: of all human scores the one that
@@ -317,7 +321,7 @@ def _with_document_ids(rows: Any, segments: SegmentSet, path: Path) -> Any:
             kept.append(run.assign(id=ids))
     if len(kept) < len(runs):
         warnings.warn(
-            f"{path}: {counted(len(runs) - len(kept), 'document')} skipped: judged in part, and no human score of "
+            f"{path}: {pluralize(len(runs) - len(kept), 'document')} skipped: judged in part, and no human score of "
             f"{segments.dataset} shows which part.",
             stacklevel=2,
         )

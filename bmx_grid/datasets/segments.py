@@ -234,7 +234,7 @@ class SegmentSet:
         return self.judgements.scores[self.judgements.primary]
 
     @property
-    def rated(self) -> int:
+    def n_rated(self) -> int:
         """The number of segments that have a primary human score."""
         return int(np.isfinite(self.human_scores).sum())
 
@@ -361,7 +361,7 @@ def _keys_of_segments(segments: SegmentSet) -> Iterator[list[SharedKey]]:
     """The keys that each segment shares with segments it depends on, at least one."""
     # A document that all segments are of would make them one cluster.
     has_documents = len({segment.document for segment in segments.segments}) > 1
-    repeated = _in_several_documents(segments)
+    repeated = _texts_across_documents(segments)
     pair = (segments.dataset, segments.language_pair)
     for segment in segments.segments:
         keys: list[SharedKey] = [text for text in _texts_of(segment) if text not in repeated]
@@ -374,7 +374,7 @@ def _keys_of_segments(segments: SegmentSet) -> Iterator[list[SharedKey]]:
         yield keys
 
 
-def _in_several_documents(segments: SegmentSet) -> set[tuple[str, str]]:
+def _texts_across_documents(segments: SegmentSet) -> set[tuple[str, str]]:
     """The texts that segments of different documents share."""
     documents: dict[tuple[str, str], set[str]] = {}
     for segment in segments.segments:

@@ -26,7 +26,7 @@ from typing import Any
 
 from bmx_grid.core.errors import DataError
 from bmx_grid.core.storage import is_file
-from bmx_grid.core.wording import counted, first_line
+from bmx_grid.core.wording import first_line, pluralize
 from bmx_grid.datasets.file_source import ImportedFile
 from bmx_grid.datasets.lines import read_lines
 from bmx_grid.datasets.tables import open_table
@@ -115,7 +115,7 @@ def read_spans(path: Path) -> ImportedFile:
     import pandas as pd
 
     kind = span_format(path)
-    readers = {RATING: _ratings, ESA: _esa, MQM: _mqm, QE: _qe, BIO: _bio, NESTED: _nested, JSONL: _jsonl}
+    readers = {RATING: _ratings, ESA: _esa, MQM: _mqm, QE: _qe, BIO: _bio, NESTED: _read_nested, JSONL: _jsonl}
     if kind is None:
         raise DataError(f"{path}: unknown format of error spans. docs/reference/formats.md lists the known ones.")
     try:
@@ -128,14 +128,14 @@ def read_spans(path: Path) -> ImportedFile:
     return ImportedFile(path, rows.astype(object))
 
 
-def _parsed(text: str, where: str) -> Any:
+def _parse_json(text: str, where: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
         raise DataError(f"{where}: not JSON ({error}): {text[:60]!r}.") from error
 
 
-def _of_objects(objects: Any, keys: tuple[str, str], where: str, text: str | None = None) -> TextSpans:
+def _parse_span_list(objects: Any, keys: tuple[str, str], where: str, text: str | None = None) -> TextSpans:
     """The spans of a list of objects; keys: of start and end."""
     # Anything but a list is reported as its first span.
     errors = objects if isinstance(objects, list) else [None]
@@ -164,9 +164,9 @@ def _ratings(path: Path) -> Iterator[dict[str, Any]]:
         written, _, rater = rest.partition("\t")
         value = None
         if written.strip() != "None":
-            rating = _parsed(written, where)
+            rating = _parse_json(written, where)
             errors = rating.get("errors") if isinstance(rating, dict) else None
-            value = _of_objects(errors, ("start", "end"), where)
+            value = _parse_span_list(errors, ("start", "end"), where)
         yield {"system": system, "rater": rater, "place": f"line {number}", "value": value}
 
 
@@ -201,14 +201,14 @@ def _esa_rows(path: Path) -> Iterator[dict[str, Any]]:
         if kind != "TGT" or document == system:
             continue
         # An empty field is one without spans.
-        objects = _parsed(spans or "[]", where)
+        objects = _parse_json(spans or "[]", where)
         source_code = TWO_LETTERS.get(source, source)
         target_code = TWO_LETTERS.get(target, target)
         yield {
             "system": re.sub(r"^wmt\d\d\.", "", system),
             "rater": rater,
             "language_pair": f"{source_code}-{target_code}",
-            "value": _of_objects(objects, ("start_i", "end_i"), where),
+            "value": _parse_span_list(objects, ("start_i", "end_i"), where),
             "document": document,
             "item": int(item),
             "score": float(score),
@@ -229,9 +229,9 @@ def _mqm(path: Path) -> Iterator[dict[str, Any]]:
         fields = dict(zip(names, line.split("\t"), strict=False))
         if not fields.keys() >= MQM_FIELDS:
             raise DataError(
-                f"{where}: {counted(len(fields), 'field')}, but there are {len(names)} columns: {line[:60]!r}."
+                f"{where}: {pluralize(len(fields), 'field')}, but there are {len(names)} columns: {line[:60]!r}."
             )
-        text, marked = unmarked(fields["target"])
+        text, marked = strip_marks(fields["target"])
         system = fields["system"]
         segment = fields["seg_id"]
         rater = fields["rater"]
@@ -256,7 +256,7 @@ def _mqm(path: Path) -> Iterator[dict[str, Any]]:
     yield from texts.values()
 
 
-def unmarked(text: str) -> tuple[str, tuple[int, int] | None]:
+def strip_marks(text: str) -> tuple[str, tuple[int, int] | None]:
     """A text of MQM without marks, and the span between them, to the end if they are not closed; None without marks."""
     before, opened, rest = text.partition(OPENING)
     inside, _, after = rest.partition(CLOSE)
@@ -307,7 +307,7 @@ def _bio(path: Path) -> Iterator[dict[str, Any]]:
 
     Other terms have no extent; a warning counts them: texts were edited after they were annotated.
     """
-    records = _parsed("\n".join(read_lines(path)), str(path))
+    records = _parse_json("\n".join(read_lines(path)), str(path))
     lost = 0
     for number, record in enumerate(records, start=1):
         where = f"{path}, record {number}"
@@ -341,18 +341,18 @@ def _bio(path: Path) -> Iterator[dict[str, Any]]:
             "value": tuple(spans),
         }
     if lost:
-        warnings.warn(f"{path}: {counted(lost, 'term')} not found at their place count without one.", stacklevel=4)
+        warnings.warn(f"{path}: {pluralize(lost, 'term')} not found at their place count without one.", stacklevel=4)
 
 
-def _nested(path: Path) -> Iterator[dict[str, Any]]:
+def _read_nested(path: Path) -> Iterator[dict[str, Any]]:
     table = open_table(path)
     for number, output in enumerate(table.outputs):
         where = table.where(number)
         for marked in output.marked:
             errors = None
             if isinstance(marked.errors, list):
-                errors = [_with_excluded_end(error) for error in marked.errors]
-            spans = _of_objects(errors, ("start", "end"), where, output.hypothesis)
+                errors = [_exclude_end(error) for error in marked.errors]
+            spans = _parse_span_list(errors, ("start", "end"), where, output.hypothesis)
             if marked.omission is not None:
                 omission = checked_span(0, 0, marked.omission, where, category="omission")
                 spans = (*spans, omission)
@@ -367,7 +367,7 @@ def _nested(path: Path) -> Iterator[dict[str, Any]]:
             }
 
 
-def _with_excluded_end(error: Any) -> Any:
+def _exclude_end(error: Any) -> Any:
     """An error whose ends are `start_i` and `end_i`, the last one included, with `start` and `end`."""
     if not isinstance(error, dict) or not {"start_i", "end_i"} <= error.keys():
         return error
@@ -391,6 +391,6 @@ def _jsonl(path: Path) -> Iterator[dict[str, Any]]:
         objects = values["spans"][number]
         row["value"] = None
         if objects is not None:
-            row["value"] = _of_objects(objects, ("start", "end"), table.where(number), row.get("text"))
+            row["value"] = _parse_span_list(objects, ("start", "end"), table.where(number), row.get("text"))
         row["place"] = table.place(number)
         yield row

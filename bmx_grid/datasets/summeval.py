@@ -44,7 +44,7 @@ class SummEval(DatasetReader):
     def needs(self, language_pair: str) -> list[str]:
         return list(self.FILES)
 
-    def read(self, data_dir: Path, language_pair: str) -> SegmentSet:
+    def load_segments(self, data_dir: Path, language_pair: str) -> SegmentSet:
         self.check_pair(language_pair)
         documents, summaries = map(open_table, self.require(data_dir, self.FILES))
         articles: dict[str, tuple[Any, Any]] = {}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bmx_grid.core.errors import DataError, text_of
-from bmx_grid.core.wording import counted, visible
+from bmx_grid.core.wording import escape_unprintable, pluralize
 from bmx_grid.datasets.nested import Output
 from bmx_grid.words.perturbation import INVISIBLE
 
@@ -82,10 +82,10 @@ class TableFile:
         for name in names:
             count = self.names.count(name) or int(name in self.objects)
             if count == 0:
-                raise DataError(f"{self.path}: the column '{visible(name)}' is needed but not found.")
+                raise DataError(f"{self.path}: the column '{escape_unprintable(name)}' is needed but not found.")
             if count > 1:
                 raise DataError(
-                    f"{self.path}: the column '{visible(name)}' occurs {count} times; rename the duplicates."
+                    f"{self.path}: the column '{escape_unprintable(name)}' occurs {count} times; rename the duplicates."
                 )
             raw_name = self.raw[self.names.index(name)] if name in self.names else name
             columns[name] = self.column(raw_name)
@@ -127,7 +127,7 @@ def read_names(values: Sequence[Any], role: str, column: str, table: TableFile) 
             name = value if type(value) is str and value else name_of(value)
         except ValueError as error:
             raise DataError(
-                f"{_cell(table, row, column)} {_shown(value)}, not text; write a text or a whole number."
+                f"{_cell(table, row, column)} {_quote_cell(value)}, not text; write a text or a whole number."
             ) from error
         if role not in OPTIONAL and (name is None or not name.strip()):
             name_of_role = role.replace("_", " ")
@@ -155,7 +155,9 @@ def read_texts(values: Sequence[Any], column: str, table: TableFile, *, optional
         elif isinstance(value, int) and not isinstance(value, bool):
             texts[row] = str(value)
         else:
-            raise DataError(f"{_cell(table, row, column)} {_shown(value)}, not text; write a text (it may be empty).")
+            raise DataError(
+                f"{_cell(table, row, column)} {_quote_cell(value)}, not text; write a text (it may be empty)."
+            )
     return texts
 
 
@@ -170,10 +172,10 @@ def _check_whole(text: str, row: int, column: str, table: TableFile) -> None:
 
 
 def _cell(table: TableFile, row: int, column: str) -> str:
-    return f"{table.where(row)}: the column '{visible(column)}' holds"
+    return f"{table.where(row)}: the column '{escape_unprintable(column)}' holds"
 
 
-def _shown(value: Any) -> str:
+def _quote_cell(value: Any) -> str:
     return f"{text_of(value)[:60]!r} ({type(value).__name__})"
 
 
@@ -191,7 +193,7 @@ def warn_of_quotes(table: TableFile, texts: Mapping[str, Sequence[Any]]) -> None
                     first = first or text
     if n_quoted:
         warnings.warn(
-            f"{table.path}: {counted(n_quoted, 'text')} between quotation marks with doubled ones inside, as "
+            f"{table.path}: {pluralize(n_quoted, 'text')} between quotation marks with doubled ones inside, as "
             f"{first[:60]!r}; TSV is read as written, marks included. If a program added them, save the table as .csv.",
             stacklevel=2,
         )
@@ -246,4 +248,6 @@ def header_of(rows: Sequence[Sequence[str]], places: Sequence[int], path: Path, 
         # All lines above the first row that has most columns.
         way_out = f"{way_out}, or skip them: {option}{places[named[0] - 1]}"
     title = " ".join(rows[0]).strip()
-    raise DataError(f"{path}: line {places[0]} holds no column names, but {visible(title)[:60]!r}; {way_out}.")
+    raise DataError(
+        f"{path}: line {places[0]} holds no column names, but {escape_unprintable(title)[:60]!r}; {way_out}."
+    )

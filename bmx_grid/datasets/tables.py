@@ -15,7 +15,7 @@ import numpy as np
 
 from bmx_grid.core.errors import ConfigError, DataError, DataMissingError
 from bmx_grid.core.identity import file_version
-from bmx_grid.core.wording import counted, shortened, visible
+from bmx_grid.core.wording import escape_unprintable, pluralize, shorten
 from bmx_grid.datasets.archives import GZIP, gunzip
 from bmx_grid.datasets.binary_tables import read_parquet, read_workbook
 from bmx_grid.datasets.lines import decode_lines, read_bytes
@@ -56,13 +56,13 @@ def open_table(path: Path, reading: Reading = PLAIN) -> TableFile:
         version = None  # it is not cached: reading it reports the cause
     # ValueError: a name that is too long, or holds a NUL
     except (OSError, ValueError) as error:
-        name = shortened(visible(str(path)), 300)
+        name = shorten(escape_unprintable(str(path)), 300)
         raise DataMissingError(f"file not found: {name} (in {Path.cwd()}); correct the path.") from error
-    return _opened(path, version, reading)
+    return _open_version(path, version, reading)
 
 
 @lru_cache(maxsize=2)  # every language pair reads its file
-def _opened(path: Path, version: Hashable, reading: Reading) -> TableFile:
+def _open_version(path: Path, version: Hashable, reading: Reading) -> TableFile:
     kind = path.name.lower()
     suffix = Path(kind.removesuffix(".gz")).suffix
     if suffix not in TABLE_ENDINGS or (suffix in BINARY and kind.endswith(".gz")):
@@ -92,7 +92,7 @@ def _text_lines(path: Path, reading: Reading) -> list[str]:
     """The lines of a text file below those to skip, unpacked if it is gzip, without empty ones at the end."""
     size = path.stat().st_size
     if size > LARGEST_TABLE:
-        raise DataError(f"{path}: has {counted(size, 'byte')}, more than {LARGEST_TABLE:,}; {SPLIT}")
+        raise DataError(f"{path}: has {pluralize(size, 'byte')}, more than {LARGEST_TABLE:,}; {SPLIT}")
     raw = read_bytes(path)
     # By its first bytes, not by its name: a file may be compressed under any name.
     if raw.startswith(GZIP):
@@ -146,7 +146,7 @@ def _tsv(lines: list[str], path: Path, reading: Reading) -> TableFile:
     for number, line in enumerate(lines):
         if line.count("\t") + 1 != len(names):
             _check_fields(line.split("\t"), len(names), f"{path}, line {places[number]}")
-    fields = pc.split_pattern(_in_arrow(lines), "\t").flatten()
+    fields = pc.split_pattern(_to_arrow(lines), "\t").flatten()
 
     def column(name: str) -> list[Any]:
         first = len(names) + names.index(name)
@@ -164,7 +164,7 @@ def _tsv(lines: list[str], path: Path, reading: Reading) -> TableFile:
 # From buffers it makes the same without.
 
 
-def _in_arrow(lines: list[str]) -> Any:
+def _to_arrow(lines: list[str]) -> Any:
     import pyarrow as pa
 
     encoded = [line.encode() for line in lines]
@@ -230,8 +230,8 @@ def _jsonl(lines: list[str], path: Path, reading: Reading) -> TableFile:
         if ABSENT in values:
             line = numbers[values.index(ABSENT)]
             raise DataError(
-                f"{path}, line {line}: the field '{visible(name)}' is missing but exists in other lines; write it in "
-                "every line, null for no value."
+                f"{path}, line {line}: the field '{escape_unprintable(name)}' is missing but exists in other lines; "
+                "write it in every line, null for no value."
             )
         return values
 
@@ -266,5 +266,5 @@ def _fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(record) != len(pairs):
         counts = Counter(name for name, _ in pairs)
         name, _ = counts.most_common(1)[0]
-        raise ValueError(f"the field '{visible(name)}' occurs several times")
+        raise ValueError(f"the field '{escape_unprintable(name)}' occurs several times")
     return record

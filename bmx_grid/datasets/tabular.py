@@ -18,8 +18,8 @@ import numpy as np
 from bmx_grid.core.errors import ConfigError, DataError, unknown
 from bmx_grid.core.identity import IDENTITY, runtime
 from bmx_grid.core.ragged import Floats
-from bmx_grid.core.storage import check_name, expanded
-from bmx_grid.core.wording import counted, visible
+from bmx_grid.core.storage import check_name, expand_home
+from bmx_grid.core.wording import escape_unprintable, pluralize
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.column_roles import REQUIRED, Roles, has_rating_columns, roles_of_table
 from bmx_grid.datasets.lines import Decimal, parse_numbers
@@ -79,7 +79,7 @@ class Tabular(DatasetReader):
         rows = self._rows()
         return self.language_pairs or tuple(rows.by_pair)
 
-    def read(self, data_dir: Path, language_pair: str) -> SegmentSet:
+    def load_segments(self, data_dir: Path, language_pair: str) -> SegmentSet:
         """The rows of one language pair in file order."""
         rows = self._rows()
         pairs = self.language_pairs or tuple(rows.by_pair)
@@ -96,7 +96,7 @@ class Tabular(DatasetReader):
                 f"python -m bmx_grid dataset=[{self.name}] {key}.path=my.tsv"
             )
         reading = Reading(self.encoding, self.skip_rows, f"{key}.{{}}=")
-        return open_table(expanded(self.path), reading)
+        return open_table(expand_home(self.path), reading)
 
     def chosen_columns(self) -> dict[str, tuple[str, ...]]:
         """role -> its columns, of the roles that are not null."""
@@ -130,10 +130,10 @@ class Sample(DatasetReader):
 
     PAIRS: ClassVar[tuple[str, ...]] = ("de-en", "fr-en", "es-en", "en-de")
 
-    def read(self, data_dir: Path, language_pair: str) -> SegmentSet:
+    def load_segments(self, data_dir: Path, language_pair: str) -> SegmentSet:
         """The segments of one pair in file order; `data_dir` is not looked at."""
         self.check_pair(language_pair)
-        return Tabular(name=self.name, path=str(SAMPLE)).read(data_dir, language_pair)
+        return Tabular(name=self.name, path=str(SAMPLE)).load_segments(data_dir, language_pair)
 
 
 # A table is one object until its file changes (`open_table`), and every language pair needs its rows.
@@ -147,7 +147,7 @@ def _checked_rows(
 ) -> TableRows:
     found = roles_of_table(table, dict(columns), REQUIRED, f"{key}.columns.{{}}=NAME")
     if found.guessed:
-        listed = ", ".join(f"{role} {visible(names[0])}" for role, names in found.guessed.items())
+        listed = ", ".join(f"{role} {escape_unprintable(names[0])}" for role, names in found.guessed.items())
         warnings.warn(
             f"{table.path}: columns recognised by their names: {listed}. Name others: {key}.columns.ROLE=COLUMN.",
             stacklevel=2,
@@ -246,7 +246,7 @@ def _filled_part(table: TableFile, roles: Roles) -> tuple[TableFile, Sequence[in
         columns = {name: [values[row] for row in numbers] for name, values in columns.items()}
     n_empty = len(empty) + table.empty_rows
     if n_empty:
-        warnings.warn(f"{table.path}: {counted(n_empty, 'empty row')} skipped.", stacklevel=2)
+        warnings.warn(f"{table.path}: {pluralize(n_empty, 'empty row')} skipped.", stacklevel=2)
     if not numbers:
         raise DataError(f"{table.path}: all rows are empty; write one row per segment.")
     places = [table.places[row] for row in numbers]
@@ -314,7 +314,7 @@ def _read_scores(
     def where(place: int) -> str:
         return table.where(used[place])
 
-    def read(name: str) -> Floats:
+    def parse_column(name: str) -> Floats:
         values = table.take([name])[name]
         written = [values[row] for row in used]
         numbers = np.full(len(table), np.nan)
@@ -322,10 +322,10 @@ def _read_scores(
         numbers[used] = parse_numbers(written, where, noun, UNRATED, decimal, f"{key}.decimal=,")
         return numbers
 
-    scores = {name: read(name) for name in roles.get("score", ())}
+    scores = {name: parse_column(name) for name in roles.get("score", ())}
     raters: dict[str, Floats] = {}
     if has_rating_columns(roles):
-        matrix = np.stack([read(name) for name in roles["rater"]], axis=1)
+        matrix = np.stack([parse_column(name) for name in roles["rater"]], axis=1)
         scores = scores or {SCORE: mean_ratings(matrix)}
         raters[next(iter(scores))] = matrix
     unrated = [name for name, numbers in scores.items() if np.isnan(numbers).all()]

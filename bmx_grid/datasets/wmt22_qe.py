@@ -16,7 +16,7 @@ from typing import ClassVar, Literal
 from bmx_grid.core.errors import DataMissingError
 from bmx_grid.core.identity import runtime
 from bmx_grid.core.ragged import Labels
-from bmx_grid.datasets.base import Published, numbered, published_files
+from bmx_grid.datasets.base import Published, published_files, segments_from_lines
 from bmx_grid.datasets.lines import finite, read_lines, rows_of_tags, rows_of_words
 from bmx_grid.datasets.segments import Judgements, SegmentSet
 from bmx_grid.words.perturbation import BLANK, Role
@@ -80,10 +80,10 @@ class Wmt22Qe(Published):
             paths += published_files(f"{ROOT}/official_submissions/{submitted_task}/{language_pair}/")
         return paths
 
-    def _read(self, data_dir: Path, language_pair: str) -> SegmentSet:
+    def _parse_segments(self, data_dir: Path, language_pair: str) -> SegmentSet:
         # The remaining files, tags and submissions, may be absent.
         source_path, hypothesis_path, score_path = self.require(data_dir, self.needs(language_pair)[:3])
-        segments = numbered(read_lines(hypothesis_path), read_lines(source_path))
+        segments = segments_from_lines(read_lines(hypothesis_path), read_lines(source_path))
         tagged = data_dir / TAGGED / language_pair
         tags: dict[Role, WordTags] = {}
         if tagged.is_dir():

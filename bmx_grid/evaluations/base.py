@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from bmx_grid.core.identity import Component
 from bmx_grid.core.ragged import Floats, Ints
-from bmx_grid.core.wording import with_interval
+from bmx_grid.core.renamed import old_names
+from bmx_grid.core.wording import format_interval
 from bmx_grid.datasets.segments import SegmentSet
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.measures.grid import GridInputs, GridSpec, grid_inputs
@@ -58,10 +59,10 @@ class Estimate:
         return self.low > 0
 
     def __str__(self) -> str:
-        return with_interval(self.value, self.low, self.high)
+        return format_interval(self.value, self.low, self.high)
 
     def __format__(self, form: str) -> str:
-        return with_interval(self.value, self.low, self.high, form) if form else str(self)
+        return format_interval(self.value, self.low, self.high, form) if form else str(self)
 
 
 NOTHING = Estimate()
@@ -122,7 +123,7 @@ class SegmentCodes:
         self.clusters = codes(list(clusters))
         self.documents = codes(documents)
 
-    def of_systems(self, scores: Mapping[str, float]) -> Floats:
+    def array_by_system(self, scores: Mapping[str, float]) -> Floats:
         """float64[systems] from scores by the name of a system; NaN if missing."""
         return np.array([scores.get(system, math.nan) for system in self.names], dtype=np.float64)
 
@@ -159,7 +160,7 @@ class Combination:
 
 
 @dataclass(frozen=True, eq=False)
-class Finished(Combination):
+class ScoredSetting(Combination):
     """A finished setting: N segments with human scores, metric scores and attributions.
 
     scores: float64[N] of the baseline, and the attributions by role (no roles without an explainer). clusters: N
@@ -201,11 +202,11 @@ class Finished(Combination):
         return SegmentCodes(self.segments, self.clusters)
 
     @property
-    def worded(self) -> tuple[Role, ...]:
-        """The roles of texts that are read or explained, in the order of ROLES: those that `words_of` knows."""
+    def text_roles(self) -> tuple[Role, ...]:
+        """The roles of texts that are read or explained, in the order of ROLES: those that `words` knows."""
         return tuple(role for role in ROLES if role in self.metric.reads or role in self.scores.attributed)
 
-    def words_of(self, role: Role) -> Rows:
+    def words(self, role: Role) -> Rows:
         """N rows of the words of a text that have attributions.
 
         Imported explanations may lack some words; these are left out.
@@ -217,7 +218,7 @@ class Finished(Combination):
         return tuple(self.segmented.words(role, text) for text in self.segments.texts(role))
 
     def word_counts(self, role: Role) -> Ints:
-        """int64[N] the number of words of each row of `words_of`, without holding the words."""
+        """int64[N] the number of words of each row of `words`, without holding the words."""
         return np.fromiter(map(len, self._rows(role)), dtype=np.int64, count=len(self.items))
 
     def _rows(self, role: Role) -> Iterable[tuple[str, ...]]:
@@ -234,25 +235,25 @@ class Finished(Combination):
         scores = self.scores
         return grid_inputs(spec, scores.base_scores, scores.ground_truth, scores.hypothesis, self.segments.human_scores)
 
-    def with_points(self, boosted: Mapping[str, Floats]) -> Finished:
+    def add_points(self, boosted: Mapping[str, Floats]) -> ScoredSetting:
         """The same setting with these further points."""
         return replace(self, boosted={**self.boosted, **boosted})
 
-    def with_gains(self, gains: Mapping[str, Estimate]) -> Finished:
+    def add_gains(self, gains: Mapping[str, Estimate]) -> ScoredSetting:
         """The same setting with these further gains at points."""
         return replace(self, gains={**self.gains, **gains})
 
 
 # Applies a function to every item of a list, in this process or in others.
-Each = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
+MapFunction = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 
 
-def here(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+def map_sequential(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
     """Apply a function to each item in this process."""
     return [function(item) for item in items]
 
 
-def grouped(settings: Sequence[Finished], names: Sequence[str]) -> list[list[int]]:
+def group_by_names(settings: Sequence[ScoredSetting], names: Sequence[str]) -> list[list[int]]:
     """The places of settings that share these of NAMES."""
     groups: dict[tuple[str, ...], list[int]] = {}
     for place, setting in enumerate(settings):
@@ -276,6 +277,7 @@ class Evaluation(Component):
     segment on one core, with 1,000 resamples if it has a field `resamples`.
     """
 
+    RENAMED: ClassVar[Mapping[str, str]] = {"of_scope": "evaluate_scope"}
     ROWS: ClassVar[Mapping[str, type]]
     SCOPE: ClassVar[tuple[str, ...]] = NAMES
     QUESTIONS: ClassVar[tuple[str, ...]] = ()
@@ -292,25 +294,25 @@ class Evaluation(Component):
         return next(iter(self.ROWS))
 
     @abstractmethod
-    def of_scope(self, settings: Sequence[Finished]) -> Sequence[Any]:
+    def evaluate_scope(self, settings: Sequence[ScoredSetting]) -> Sequence[Any]:
         """Return a result of any type per setting of one scope, for `rows` and the report.
 
         Undefined numbers are NaN, and counted. It may run in another process.
         """
 
-    def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[Any]:
+    def evaluate(self, settings: Sequence[ScoredSetting], map_function: MapFunction = map_sequential) -> list[Any]:
         """Return a result per setting of a finished sweep; results that need several scopes are added in this method.
 
         settings: without those that failed. each: applies a function to every item of a list, in worker processes if
         that is quicker; its arguments must be picklable.
         """
-        groups = grouped(settings, self.SCOPE)
+        groups = group_by_names(settings, self.SCOPE)
         scopes = []
         for places in groups:
             scopes.append([settings[place] for place in places])
         # Scopes group the settings; results return to the order of the settings.
         results: list[Any] = [None] * len(settings)
-        for places, results_of_scope in zip(groups, each(self.of_scope, scopes), strict=True):
+        for places, results_of_scope in zip(groups, map_function(self.evaluate_scope, scopes), strict=True):
             for place, result in zip(places, results_of_scope, strict=True):
                 results[place] = result
         return results
@@ -333,7 +335,7 @@ class Evaluation(Component):
         """The most texts that `texts` has of an explained setting whose hypotheses have so many words; 0 by default."""
         return 0
 
-    def texts(self, setting: Finished) -> Sequence[Item]:
+    def texts(self, setting: ScoredSetting) -> Sequence[Item]:
         """K further texts that the metric scores once a setting is explained; none by default.
 
         It does not score them: the sweep does, keeps their scores in the store, and hands them over as
@@ -363,6 +365,7 @@ class Evaluation(Component):
         return n_segments * self.SECONDS * max(getattr(self, "resamples", 1000), 100) / 1000
 
 
+__getattr__ = old_names(__name__, {"Finished": "ScoredSetting"})
 MOST_RESAMPLES = 1_000_000
 COLUMN_KINDS: dict[Any, ColumnKind] = {str: "text", float: "number", float | None: "number", int: "count", bool: "flag"}
 FieldColumns = tuple[Any, tuple[str, ...]]  # the type of a field of a row, and the columns it makes

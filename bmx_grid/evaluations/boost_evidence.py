@@ -11,8 +11,8 @@ from typing import Literal
 import numpy as np
 
 from bmx_grid.core.ragged import Floats, Ints
-from bmx_grid.evaluations.base import NAMES, NOTHING, Estimate, SettingNames, SettingRow, Tested, grouped
-from bmx_grid.evaluations.held_out import FEWEST_SOURCES, HeldOutScores, Member, Rated
+from bmx_grid.evaluations.base import NAMES, NOTHING, Estimate, SettingNames, SettingRow, Tested, group_by_names
+from bmx_grid.evaluations.held_out import FEWEST_SOURCES, BoostInputs, HeldOutScores, RatedSegments
 from bmx_grid.measures.correlation import Coefficient, correlate
 from bmx_grid.measures.correlations_of_resamples import weighted_correlations
 from bmx_grid.measures.pairwise import PairedSources
@@ -63,7 +63,7 @@ class BoostRow(SettingRow):
     p: two-sided, of no gain, by Student's t of the gain over the spread of its resamples, and uncorrected: those of the
     verdicts are corrected.
     explained: the share of the variance of human scores that the controls of a partial correlation predict. The
-    interval is that of the bootstrap of a pair's clusters; of several pairs that of `over_pairs`.
+    interval is that of the bootstrap of a pair's clusters; of several pairs that of `pool_language_pairs`.
     human: the human score that judges, "" for the primary one. n, clusters: numbers of segments and of their clusters.
     beside: for placebos of boosts with different judged segments, the boosts whose segments were used; else "".
     baseline: the correlation of the baseline on these segments, of several pairs their mean.
@@ -117,12 +117,12 @@ class Contrasts:
     kept: KeptCorrelations | None = None
 
     @cached_property
-    def reached(self) -> Floats:
+    def correlations(self) -> Floats:
         """float64[1 + K] correlations of the base scores and of all others; NaN if one is undefined."""
         columns = [self.base, *self.scores.values()]
         if self.statistic == "pdp":
             once = np.ones((len(self.human), 1))
-            return self._of_pairs(np.column_stack(columns), once)[:, 0]
+            return self._pdp(np.column_stack(columns), once)[:, 0]
         reached = np.full(len(columns), math.nan)
         for place, column in enumerate(columns):
             if np.isfinite(column).all():
@@ -131,17 +131,17 @@ class Contrasts:
 
     def values(self) -> dict[Key, float]:
         """The gains on the segments as they are; NaN if one is undefined."""
-        gains = self.reached[1:] - self.reached[0]
+        gains = self.correlations[1:] - self.correlations[0]
         values = dict(zip(self.scores, gains.tolist(), strict=True))
         return values | {key: correlation.value for key, correlation in self.partial.items()}
 
-    def under(self, times: Iterable[Floats]) -> dict[Key, Floats]:
+    def resample_gains(self, times: Iterable[Floats]) -> dict[Key, Floats]:
         """float64[R] the gains under blocks float64[n, R'] of how often a segment counts."""
         columns = np.column_stack([self.base, *self.scores.values()])
         blocks = []
         for block, weights in enumerate(times):
             if self.statistic == "pdp":
-                reached = self._of_pairs(columns, weights)
+                reached = self._pdp(columns, weights)
             elif self.kept is None:
                 reached = weighted_correlations(self.kind, columns, self.human, weights)
             else:
@@ -163,7 +163,7 @@ class Contrasts:
             (kept[key],) = weighted_correlations(self.kind, column[:, None], self.human, weights)
         return kept[key]
 
-    def _of_pairs(self, columns: Floats, times: Floats) -> Floats:
+    def _pdp(self, columns: Floats, times: Floats) -> Floats:
         """float64[K, R] PDP of float64[n, K] columns; NaN without enough sources. times: float64[n, R]."""
         if self.sources is None:
             return np.full((columns.shape[1], times.shape[1]), math.nan)
@@ -180,7 +180,7 @@ def estimate_gains(differences: Contrasts, clusters: Ints, resamples: int, seed:
     samples = {}
     if n_clusters >= FEWEST_CLUSTERS:
         draws = seeded_draws(n_clusters, resamples, seed, len(differences.human))
-        samples = differences.under(drawn[units] for drawn in draws)
+        samples = differences.resample_gains(drawn[units] for drawn in draws)
     gains = {}
     for key, value in differences.values().items():
         gains[key] = Estimate(value)
@@ -233,9 +233,9 @@ def p_of(value: float, error: float, units: int) -> float:
     return float(2 * stdtr(units - 1, t))
 
 
-def contrasts(
+def build_contrasts(
     kind: Coefficient,
-    rated: Rated,
+    rated: RatedSegments,
     held_out: HeldOutScores,
     seed: int,
     metrics: Floats | None = None,
@@ -252,7 +252,7 @@ def contrasts(
     """
     sources = None
     if statistic == "pdp":
-        paired = PairedSources.of(kind, rated.human, rated.items, rated.clusters)
+        paired = PairedSources.from_codes(kind, rated.human, rated.items, rated.clusters)
         sources = paired if len(paired.first) >= FEWEST_SOURCES else None
     scores_by_key = {(boost, METRIC, point, gold): scores for (boost, point), scores in held_out.items()}
     differences = Contrasts(kind, statistic, rated.base, rated.human, scores_by_key, sources, kept=kept)
@@ -274,7 +274,9 @@ def contrasts(
     return differences
 
 
-def lines_of(setting: SettingNames, rated: Rated, differences: Contrasts, resamples: int, seed: int) -> list[BoostRow]:
+def contrast_rows(
+    setting: SettingNames, rated: RatedSegments, differences: Contrasts, resamples: int, seed: int
+) -> list[BoostRow]:
     """A row for each contrast of a language pair."""
     n_segments = len(rated.human)
     n_clusters = number_of(codes(rated.clusters))
@@ -282,14 +284,14 @@ def lines_of(setting: SettingNames, rated: Rated, differences: Contrasts, resamp
     for key, gain in estimate_gains(differences, rated.clusters, resamples, seed).items():
         boost, against, point, human = key
         line = BoostRow(*setting, boost, against, point, gain, pairs=1, n=n_segments, clusters=n_clusters, human=human)
-        line = replace(line, baseline=float(differences.reached[0]))
+        line = replace(line, baseline=float(differences.correlations[0]))
         if key in differences.partial:
             line = replace(line, explained=differences.partial[key].explained)
         lines.append(line)
     return lines
 
 
-def joint_samples(pairs: Sequence[tuple[Rated, Contrasts]], resamples: int, seed: int) -> dict[Key, Floats]:
+def joint_samples(pairs: Sequence[tuple[RatedSegments, Contrasts]], resamples: int, seed: int) -> dict[Key, Floats]:
     """Resample the mean over language pairs: float64[R] by key, from one draw of clusters for all pairs.
 
     The codes of clusters are the same in every pair, so that a shared reference is drawn equally often in each. A pair
@@ -306,13 +308,13 @@ def joint_samples(pairs: Sequence[tuple[Rated, Contrasts]], resamples: int, seed
         draws = seeded_draws(n_clusters, resamples, seed, max(sizes))
         times: Iterator[Floats] = (drawn[clusters] for drawn in draws)
         defined = differences.values()
-        for key, samples in differences.under(times).items():
+        for key, samples in differences.resample_gains(times).items():
             if math.isfinite(defined[key]):
                 by_key.setdefault(key, []).append(samples)
     return {key: np.mean(samples_of_pairs, axis=0) for key, samples_of_pairs in by_key.items()}
 
 
-def over_scope(
+def pool_rows(
     scope: tuple[str, str], lines: Sequence[BoostRow], joint: Mapping[Key, Floats], clusters: int
 ) -> list[BoostRow]:
     """The rows of several language pairs as one; lines: of the single pairs; clusters: how many there are in all.
@@ -337,7 +339,7 @@ def over_scope(
             of_pairs[0],
             dataset=dataset,
             language_pair=language_pair,
-            gain=over_pairs(values, drawn),
+            gain=pool_language_pairs(values, drawn),
             pairs=len(of_pairs),
             n=sum(line.n for line in of_pairs),
             clusters=clusters,
@@ -348,7 +350,7 @@ def over_scope(
     return joined
 
 
-def over_pairs(values: Sequence[float], joint: Estimate) -> Estimate:
+def pool_language_pairs(values: Sequence[float], joint: Estimate) -> Estimate:
     """The mean of one value per language pair; NaN values are left out. None without FEWEST_CLUSTERS pairs.
 
     joint: the same mean with the interval of clusters of segments drawn together in all pairs. Both must exclude 0:
@@ -371,7 +373,7 @@ def over_pairs(values: Sequence[float], joint: Estimate) -> Estimate:
 
 
 def add_scopes(
-    members: Sequence[Member], rows_of_members: Sequence[list[BoostRow]], samples: Sequence[Samples]
+    members: Sequence[BoostInputs], rows_of_members: Sequence[list[BoostRow]], samples: Sequence[Samples]
 ) -> None:
     """Add the gains over the language pairs of each data set to the rows of its first member, and those over all
     data sets to the rows of the first member of all.
@@ -380,7 +382,7 @@ def add_scopes(
     """
     # Copied: rows over several pairs are added to the same lists.
     single = [list(rows) for rows in rows_of_members]
-    by_dataset = grouped([member.setting for member in members], DATASET)
+    by_dataset = group_by_names([member.setting for member in members], DATASET)
     scopes: list[Sequence[int]] = [[number] for number in range(len(by_dataset))]
     if len(by_dataset) > 1:
         scopes.append(range(len(by_dataset)))
@@ -400,10 +402,10 @@ def add_scopes(
         for gold, rows in by_gold.items():
             # A cluster that several pairs share counts once: they are drawn together.
             clusters = set[tuple[str, str]]().union(*(_rated_clusters(members[place], gold) for place in places))
-            rows_of_members[places[0]].extend(over_scope((name, ALL), rows, joint, len(clusters)))
+            rows_of_members[places[0]].extend(pool_rows((name, ALL), rows, joint, len(clusters)))
 
 
-def _rated_clusters(member: Member, gold: str) -> set[tuple[str, str]]:
+def _rated_clusters(member: BoostInputs, gold: str) -> set[tuple[str, str]]:
     """Data set and label of the clusters of the segments that a human score rates."""
     judgements = member.setting.segments.judgements
     human = judgements.scores[gold or judgements.primary]

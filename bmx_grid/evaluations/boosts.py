@@ -11,7 +11,15 @@ from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Floats
 from bmx_grid.datasets.segments import SegmentSet, clusters
-from bmx_grid.evaluations.base import OF_SETS, ColumnValues, Each, Estimate, Finished, grouped, here
+from bmx_grid.evaluations.base import (
+    OF_SETS,
+    ColumnValues,
+    Estimate,
+    MapFunction,
+    ScoredSetting,
+    group_by_names,
+    map_sequential,
+)
 from bmx_grid.evaluations.boost_evidence import (
     COMBINED,
     CROSS_FITTED,
@@ -27,36 +35,36 @@ from bmx_grid.evaluations.boost_evidence import (
     GainStatistic,
     Key,
     add_scopes,
-    contrasts,
+    build_contrasts,
+    contrast_rows,
     joint_samples,
-    lines_of,
 )
 from bmx_grid.evaluations.choose import (
-    Choice,
+    BoostCandidate,
     RecipeFields,
+    add_verdicts,
     average_of,
     best_gains,
-    choices_of,
+    boost_candidates,
     hold_out_elsewhere,
     hold_out_folds,
     hold_out_unchosen,
-    linked,
+    link_selection_sets,
     recipe_fields,
-    with_verdicts,
 )
 from bmx_grid.evaluations.grid_surface import CELLS_PER_SECOND, OnGrid
 from bmx_grid.evaluations.held_out import (
     FOLDS,
+    BoostInputs,
     Boosts,
-    Member,
-    Rated,
+    RatedSegments,
     boosts_by_segments,
     compute_features,
     is_of_grid,
     judged_by,
     member_of,
 )
-from bmx_grid.evaluations.verdicts import NOT_JUDGED, SMALLEST_GAIN, Verdict, asked, judged, told
+from bmx_grid.evaluations.verdicts import NOT_JUDGED, SMALLEST_GAIN, Verdict, add_context, collect_evidence, label_gains
 from bmx_grid.measures.correlation import Kind
 
 TAKEN = (LENGTH, CURVE, COMBINED)  # names of the placebos
@@ -131,7 +139,7 @@ class BoostEvaluation(OnGrid):
     Each boost has one verdict: at the point of other language pairs if all pairs of the scope have one, else at that of
     other folds. Published points and other data sets are further questions. Each question of a sweep, on single pairs,
     data
-    sets, or all of them together, is one family of tests (`verdicts.judged`).
+    sets, or all of them together, is one family of tests (`verdicts.label_gains`).
 
     grid: its correlation, folds and published points are used. boosts: the boosts to judge, by name.
     human: names of the human scores that judge; each gives its own verdict on the segments that it rates. By default
@@ -151,8 +159,8 @@ class BoostEvaluation(OnGrid):
     ROWS: ClassVar[Mapping[str, type]] = {"boosts": BoostRow, "verdicts": Verdict}
 
     boosts: Mapping[str, Boost] = identity()
-    human: tuple[str, ...] = identity((), later=True)
-    statistic: GainStatistic = identity("pooled", later=True)
+    human: tuple[str, ...] = identity((), added_later=True)
+    statistic: GainStatistic = identity("pooled", added_later=True)
     draws: int = identity(0, least=0, most=100)
     resamples: int = identity(1000, least=40, most=100_000)
     seed: int = identity(0, least=0, most=2**63)
@@ -203,22 +211,24 @@ class BoostEvaluation(OnGrid):
         seconds += resampled / RESAMPLED_PER_SECOND
         return seconds + learned
 
-    def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[BoostsOfSetting]:
+    def evaluate(
+        self, settings: Sequence[ScoredSetting], map_function: MapFunction = map_sequential
+    ) -> list[BoostsOfSetting]:
         """What boosts reach where others choose, with verdicts that are corrected over all that answer one question."""
         averages: dict[str, Any] = {}
         with_others = []
         for setting in settings:
             with_others.append(replace(setting, others=other_metrics(setting, settings), averages=averages))
-        results: list[BoostsOfSetting] = super().evaluate(with_others, each)
+        results: list[BoostsOfSetting] = super().evaluate(with_others, map_function)
         # The correction knows how many verdicts there are only when all scopes have ended.
         family = [row for result in results for row in result.verdicts if row.point != NOT_JUDGED]
-        verdicts = iter(judged(family, self.smallest_gain))
+        verdicts = iter(label_gains(family, self.smallest_gain))
         for result in results:
             result.verdicts[:] = [row if row.point == NOT_JUDGED else next(verdicts) for row in result.verdicts]
-        for places in grouped(settings, OF_SETS):
+        for places in group_by_names(settings, OF_SETS):
             rows = [row for place in places for row in results[place].verdicts]
             first = results[places[0]]
-            first.chosen[:] = with_verdicts(first.chosen, rows)
+            first.chosen[:] = add_verdicts(first.chosen, rows)
         return results
 
     def segment_columns(self, result: BoostsOfSetting) -> ColumnValues:
@@ -233,7 +243,7 @@ class BoostEvaluation(OnGrid):
     def _kind(self) -> Kind:
         return self.grid.correlation
 
-    def of_scope(self, settings: Sequence[Finished]) -> list[BoostsOfSetting]:
+    def evaluate_scope(self, settings: Sequence[ScoredSetting]) -> list[BoostsOfSetting]:
         """What boosts, and the average of metrics, reach where other folds, language pairs and data sets choose.
 
         Metrics without an explainer have no boosts.
@@ -253,7 +263,7 @@ class BoostEvaluation(OnGrid):
         for boosts in groups:
             # Other boosts, with segments of their own, have no part in it.
             beside = ", ".join(boosts) if len(groups) > 1 else ""
-            for result, of_boosts in zip(results, self._of_boosts(boosts, settings, features), strict=True):
+            for result, of_boosts in zip(results, self._judge_boosts(boosts, settings, features), strict=True):
                 result.add(of_boosts, beside)
         for setting, reasons, result in zip(settings, lacking, results, strict=True):
             result.sort(list(self.boosts))
@@ -262,8 +272,8 @@ class BoostEvaluation(OnGrid):
                 result.verdicts.append(verdict)
         return results
 
-    def _of_boosts(
-        self, boosts: Boosts, settings: Sequence[Finished], features: Sequence[Mapping[str, Floats]]
+    def _judge_boosts(
+        self, boosts: Boosts, settings: Sequence[ScoredSetting], features: Sequence[Mapping[str, Floats]]
     ) -> list[BoostsOfSetting]:
         """Judge boosts on the same segments, with their placebos.
 
@@ -276,29 +286,29 @@ class BoostEvaluation(OnGrid):
             kept = {name: features_of_setting[name] for name in boosts if name in features_of_setting}
             members.append(member_of(setting, kept, boosts, self.grid.spec, **drawn))
         results = [BoostsOfSetting() for _ in members]
-        by_dataset = grouped(settings, DATASET)
+        by_dataset = group_by_names(settings, DATASET)
         is_only = len(by_dataset) == 1
         samples: list[dict[Key, Floats]] = []
         for places in by_dataset:
-            samples.append(self._of_dataset(boosts, _picked(members, places), _picked(results, places), is_only))
+            samples.append(self._judge_dataset(boosts, _select(members, places), _select(results, places), is_only))
         if settings[0].explainer is not None:
             # Clusters anew, over all data sets: what one shares with another must not choose for it.
             labels = [labels_of_set.tolist() for labels_of_set in clusters([setting.segments for setting in settings])]
-            together = linked(kind, members, labels, [setting.segments.dataset for setting in settings])
+            together = link_selection_sets(kind, members, labels, [setting.segments.dataset for setting in settings])
             if not is_only:
-                hold_out_elsewhere(kind, choices_of(boosts, together), together, OTHER_DATASETS)
+                hold_out_elsewhere(kind, boost_candidates(boosts, together), together, OTHER_DATASETS)
                 for places, samples_of_dataset in zip(by_dataset, samples, strict=True):
-                    samples_of_dataset |= self._add_lines(_picked(together, places), _picked(results, places))
+                    samples_of_dataset |= self._add_lines(_select(together, places), _select(results, places))
             results[0].chosen.extend(recipe_fields(kind, boosts, together))
         add_scopes(members, [result.boosts for result in results], samples)
         best = [best_gains(kind, boosts, member) for member in members]
         for result in results:
-            for row in asked(result.boosts, boosts):
-                result.verdicts.append(told(row, settings, best))
+            for row in collect_evidence(result.boosts, boosts):
+                result.verdicts.append(add_context(row, settings, best))
         return results
 
-    def _of_dataset(
-        self, boosts: Boosts, members: Sequence[Member], results: Sequence[BoostsOfSetting], is_only: bool
+    def _judge_dataset(
+        self, boosts: Boosts, members: Sequence[BoostInputs], results: Sequence[BoostsOfSetting], is_only: bool
     ) -> dict[Key, Floats]:
         """Add choices of other folds and language pairs of a data set, and boosts without choices.
 
@@ -307,8 +317,8 @@ class BoostEvaluation(OnGrid):
         kind = self._kind
         settings = [member.setting for member in members]
         labels = [setting.clusters for setting in settings]
-        members = linked(kind, members, labels, [setting.segments.language_pair for setting in settings])
-        choices = choices_of(boosts, members)
+        members = link_selection_sets(kind, members, labels, [setting.segments.language_pair for setting in settings])
+        choices = boost_candidates(boosts, members)
         average = average_of(members)
         if average is not None:
             choices.append(average)
@@ -321,7 +331,7 @@ class BoostEvaluation(OnGrid):
             for point in (FIXED, CROSS_FITTED, ELSEWHERE):
                 for name in boosts:
                     if (name, point) in member.held_out:
-                        result.scores[name] = member.rated.on_all(member.held_out[name, point])
+                        result.scores[name] = member.rated.to_all_segments(member.held_out[name, point])
         # What other folds chose has no verdict if other language pairs chose for all, on every data set.
         not_judged = set()
         for name, point in members[0].held_out if is_only else ():
@@ -332,27 +342,26 @@ class BoostEvaluation(OnGrid):
 
     def _add_lines(
         self,
-        members: Sequence[Member],
+        members: Sequence[BoostInputs],
         results: Sequence[BoostsOfSetting],
-        average: Choice | None = None,
+        average: BoostCandidate | None = None,
         not_judged: Set[tuple[str, str]] = frozenset(),
         alone: bool = False,
     ) -> dict[Key, Floats]:
         """Add the gains of held-out scores per language pair of a data set; return resamples of their means over pairs.
 
-        average: its metrics are further controls of partial correlations. not_judged: see `contrasts`. alone: whether
-        to skip
-        the means, for the only language pair of a sweep.
+        average: its metrics are further controls of partial correlations. not_judged: see `build_contrasts`. alone:
+        whether to skip the means, for the only language pair of a sweep.
         """
         kind = self._kind
-        differences: dict[str, list[tuple[Rated, Contrasts]]] = {}
+        differences: dict[str, list[tuple[RatedSegments, Contrasts]]] = {}
         for place, (member, result) in enumerate(zip(members, results, strict=True)):
             # "" is the primary human score of each data set, whatever its name.
             for gold in self.human or ("",):
                 # A further human score may rate fewer of the segments.
                 rated, rows = judged_by(kind, member, gold, self.grid.seed)
                 metrics = None if average is None else average.features[place]
-                gains = contrasts(
+                gains = build_contrasts(
                     kind=kind,
                     rated=rated,
                     held_out={key: scores[rows] for key, scores in member.held_out.items()},
@@ -363,7 +372,7 @@ class BoostEvaluation(OnGrid):
                     not_judged=not_judged,
                 )
                 differences.setdefault(gold, []).append((rated, gains))
-                lines = lines_of(member.setting.names, rated, gains, self.resamples, self.seed)
+                lines = contrast_rows(member.setting.names, rated, gains, self.resamples, self.seed)
                 result.boosts.extend(lines)
                 # The grid knows pooled correlations with the primary human score only.
                 if self.statistic != "pooled" or gold not in ("", member.setting.segments.judgements.primary):
@@ -378,7 +387,7 @@ class BoostEvaluation(OnGrid):
         return samples
 
 
-def other_metrics(setting: Finished, settings: Sequence[Finished]) -> dict[str, Floats]:
+def other_metrics(setting: ScoredSetting, settings: Sequence[ScoredSetting]) -> dict[str, Floats]:
     """float64[N] scores of the other metrics of a sweep on the same segments, by name; placebos and human scores are
     left out.
     """
@@ -396,5 +405,5 @@ def other_metrics(setting: Finished, settings: Sequence[Finished]) -> dict[str, 
     return scores
 
 
-def _picked(values: Sequence[T], places: Sequence[int]) -> list[T]:
+def _select(values: Sequence[T], places: Sequence[int]) -> list[T]:
     return [values[place] for place in places]

@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bmx_grid.boosts.base import Boost, Fit, Fitted, Part
+from bmx_grid.boosts.base import Boost, Fit, FittedBoost, Part
 from bmx_grid.boosts.controls import fit_average, fit_curve, fit_length
 from bmx_grid.boosts.power_mean_grid import AtPoint, PowerMeanGrid
 from bmx_grid.boosts.recipe import ChosenOn, HeldOut
 from bmx_grid.core.ragged import Flags, Floats
 from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.boost_evidence import COMBINED, CROSS_FITTED, CURVE, FIXED, LENGTH, PUBLISHED, placebo_name
-from bmx_grid.evaluations.held_out import Boosts, Member, Rated
+from bmx_grid.evaluations.held_out import BoostInputs, Boosts, RatedSegments
 from bmx_grid.evaluations.verdicts import DISTANCE, Verdict
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.measures.grid import Point, nearest_point
@@ -45,9 +45,9 @@ def free_of_each(clusters: Sequence[Sequence[str]]) -> list[dict[int, Flags]]:
     return free
 
 
-def linked(
-    kind: Kind, members: Sequence[Member], labels: Sequence[Sequence[str]], origins: Sequence[str]
-) -> list[Member]:
+def link_selection_sets(
+    kind: Kind, members: Sequence[BoostInputs], labels: Sequence[Sequence[str]], origins: Sequence[str]
+) -> list[BoostInputs]:
     """Copy the members, with common codes of clusters and the members that choose for each.
 
     They have no held-out scores yet.
@@ -77,7 +77,7 @@ def linked(
     return joined
 
 
-def chosen(kind: Kind, fit: Fit, selection: Sequence[tuple[Rated, Floats, Flags]]) -> Fitted:
+def fit_boost(kind: Kind, fit: Fit, selection: Sequence[tuple[RatedSegments, Floats, Flags]]) -> FittedBoost:
     """Fit a boost on some segments of language pairs with equal weights.
 
     selection: rated segments, features float64[n, k], and bool[n] of the segments that choose. Pairs with an undefined
@@ -91,7 +91,7 @@ def chosen(kind: Kind, fit: Fit, selection: Sequence[tuple[Rated, Floats, Flags]
     return fit(kind, parts)
 
 
-def cross_fitted(kind: Kind, fit: Fit, rated: Rated, features: Floats) -> Floats:
+def cross_fitted(kind: Kind, fit: Fit, rated: RatedSegments, features: Floats) -> Floats:
     """Score float64[n] segments, each with the best choice on the other folds; NaN with one fold.
 
     Scores of a fold are brought to the mean and spread of the baseline, so that folds are comparable.
@@ -103,7 +103,7 @@ def cross_fitted(kind: Kind, fit: Fit, rated: Rated, features: Floats) -> Floats
         return scores
     for fold in range(n_folds):
         inside = rated.fold_of == fold
-        fitted = chosen(kind, fit, [(rated, features, ~inside)])
+        fitted = fit_boost(kind, fit, [(rated, features, ~inside)])
         boosted = fitted.scores(rated.base, features)
         # All segments define the scale: the mean and spread of a fold vary.
         scaled = to_scale(boosted, rated.base)
@@ -111,7 +111,7 @@ def cross_fitted(kind: Kind, fit: Fit, rated: Rated, features: Floats) -> Floats
     return scores
 
 
-class Choice(NamedTuple):
+class BoostCandidate(NamedTuple):
     """Something that is chosen, with its features of each member; None of a member that it cannot be made for."""
 
     name: str
@@ -119,30 +119,30 @@ class Choice(NamedTuple):
     features: Sequence[Floats | None]
 
 
-def choices_of(boosts: Boosts, members: Sequence[Member]) -> list[Choice]:
+def boost_candidates(boosts: Boosts, members: Sequence[BoostInputs]) -> list[BoostCandidate]:
     """Boosts with a choice, and their placebos `length`, `curve` and reassigned ones.
 
     Empty without an explainer: boosts need attributions.
     """
-    choices: list[Choice] = []
+    choices: list[BoostCandidate] = []
     if members[0].setting.explainer is None:
         return choices
     for name, boost in boosts.items():
-        if boost.fixed is not None:
+        if boost.fixed_fit is not None:
             continue
         features = [member.features.get(name) for member in members]
-        choices.append(Choice(name, boost.fit, features))
-        reassigned = [member.reassigned(name, boost) for member in members]
+        choices.append(BoostCandidate(name, boost.fit, features))
+        reassigned = [member.reassign_features(name, boost) for member in members]
         for draw, features_of_draw in enumerate(zip(*reassigned, strict=False), start=1):
-            choices.append(Choice(placebo_name(name, draw), boost.fit, features_of_draw))
-    roles = members[0].setting.worded
+            choices.append(BoostCandidate(placebo_name(name, draw), boost.fit, features_of_draw))
+    roles = members[0].setting.text_roles
     log_words = [member.rated.log_words for member in members]
-    choices.append(Choice(LENGTH, partial(fit_length, roles), log_words))
-    choices.append(Choice(CURVE, fit_curve, log_words))
+    choices.append(BoostCandidate(LENGTH, partial(fit_length, roles), log_words))
+    choices.append(BoostCandidate(CURVE, fit_curve, log_words))
     return choices
 
 
-def average_of(members: Sequence[Member]) -> Choice | None:
+def average_of(members: Sequence[BoostInputs]) -> BoostCandidate | None:
     """The average of the metric and others that score every judged segment, whose scores are its features.
 
     None without such a metric.
@@ -162,10 +162,12 @@ def average_of(members: Sequence[Member]) -> Choice | None:
         features.append(np.column_stack(columns))
     setting = members[0].setting
     fit = partial(fit_average, names, own=setting.metric_name, known=setting.averages)
-    return Choice(COMBINED, fit, features)
+    return BoostCandidate(COMBINED, fit, features)
 
 
-def hold_out_elsewhere(kind: Kind, choices: Sequence[Choice], members: Sequence[Member], point: str) -> None:
+def hold_out_elsewhere(
+    kind: Kind, choices: Sequence[BoostCandidate], members: Sequence[BoostInputs], point: str
+) -> None:
     """Add to the held-out scores of each member, at `point`, the best choice of the members that choose for it.
 
     All members have a choice, or none: a mean over language pairs answers one question.
@@ -182,15 +184,15 @@ def hold_out_elsewhere(kind: Kind, choices: Sequence[Choice], members: Sequence[
             if selection and key in member.declared:
                 member.held_out[key] = member.declared[key]
             elif selection:
-                fitted = chosen(kind, choice.fit, selection)
+                fitted = fit_boost(kind, choice.fit, selection)
                 member.held_out[key] = fitted.scores(member.rated.base, columns)
 
 
-def hold_out_unchosen(boosts: Boosts, published: Point | None, member: Member) -> None:
+def hold_out_unchosen(boosts: Boosts, published: Point | None, member: BoostInputs) -> None:
     """Add the scores of recipes, and of the power mean at the published point of the explainer, if it has one."""
     for name, features in member.features.items():
         boost = boosts[name]
-        fitted = boost.fixed
+        fitted = boost.fixed_fit
         key = name, FIXED
         # Other shifts are not the paper's, and so have no published point.
         if isinstance(boost, PowerMeanGrid) and boost.shift == "paper" and published is not None:
@@ -205,7 +207,7 @@ def hold_out_unchosen(boosts: Boosts, published: Point | None, member: Member) -
             member.held_out[key] = fitted.scores(member.rated.base, features)
 
 
-def hold_out_folds(kind: Kind, choices: Sequence[Choice], members: Sequence[Member]) -> None:
+def hold_out_folds(kind: Kind, choices: Sequence[BoostCandidate], members: Sequence[BoostInputs]) -> None:
     """Add the scores of the best choices on the other folds of each member."""
     for choice in choices:
         key = choice.name, CROSS_FITTED
@@ -217,17 +219,17 @@ def hold_out_folds(kind: Kind, choices: Sequence[Choice], members: Sequence[Memb
                 member.held_out[key] = cross_fitted(kind, choice.fit, member.rated, features)
 
 
-def chosen_on_all(kind: Kind, name: str, boost: Boost, members: Sequence[Member]) -> Fitted:
+def chosen_on_all(kind: Kind, name: str, boost: Boost, members: Sequence[BoostInputs]) -> FittedBoost:
     """Fit a boost on all segments that it can be made for."""
     selection = []
     for member in members:
         if name in member.features:
             everyone = np.ones(len(member.rated.base), dtype=np.bool_)
             selection.append((member.rated, member.features[name], everyone))
-    return chosen(kind, boost.fit, selection)
+    return fit_boost(kind, boost.fit, selection)
 
 
-def best_gains(kind: Kind, boosts: Boosts, member: Member) -> dict[str, float]:
+def best_gains(kind: Kind, boosts: Boosts, member: BoostInputs) -> dict[str, float]:
     """The in-sample gain of each boost of a member."""
     base = member.rated.base
     human = member.rated.human
@@ -239,7 +241,7 @@ def best_gains(kind: Kind, boosts: Boosts, member: Member) -> dict[str, float]:
     return gains
 
 
-def recipe_fields(kind: Kind, boosts: Boosts, members: Sequence[Member]) -> list[RecipeFields]:
+def recipe_fields(kind: Kind, boosts: Boosts, members: Sequence[BoostInputs]) -> list[RecipeFields]:
     """Fields of recipes fitted on all segments of the members; without boosts that abstain and recipes."""
     chosen_on = []
     for member in members:
@@ -248,14 +250,14 @@ def recipe_fields(kind: Kind, boosts: Boosts, members: Sequence[Member]) -> list
         chosen_on.append(ChosenOn(*member.setting.pair, len(member.rated.base), n_clusters, human))
     recipes = []
     for name, boost in boosts.items():
-        fitted = boost.fixed or chosen_on_all(kind, name, boost, members)
-        if boost.fixed is None and not fitted.abstains:
+        fitted = boost.fixed_fit or chosen_on_all(kind, name, boost, members)
+        if boost.fixed_fit is None and not fitted.keeps_base_scores:
             fields = {"boost_name": name, "boost": boost, "constants": fitted.constants()}
             recipes.append({**fields, "chosen_on": tuple(chosen_on), "correlation": kind})
     return recipes
 
 
-def with_verdicts(recipes: Sequence[RecipeFields], verdicts: Sequence[Verdict]) -> list[RecipeFields]:
+def add_verdicts(recipes: Sequence[RecipeFields], verdicts: Sequence[Verdict]) -> list[RecipeFields]:
     """Fields of judged recipes, with their strongest verdict.
 
     The strongest verdict is that on the most language pairs, chosen furthest away, by the human score that is named
@@ -280,4 +282,4 @@ def with_verdicts(recipes: Sequence[RecipeFields], verdicts: Sequence[Verdict]) 
 
 def _held_out(estimate: Estimate, verdict: Verdict) -> HeldOut:
     """Turn the estimate of a verdict into that of a recipe."""
-    return HeldOut.of(estimate.value, estimate.low, estimate.high, verdict.how())
+    return HeldOut.from_estimate(estimate.value, estimate.low, estimate.high, verdict.how())

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from bmx_grid.evaluations.base import BASE, Estimate, Finished
+from bmx_grid.evaluations.base import BASE, Estimate, ScoredSetting
 from bmx_grid.evaluations.boost_evidence import estimate_gain
 from bmx_grid.evaluations.levels import SystemLevel
 from bmx_grid.measures.agreement_tests import AgreementStatistic, Scores, compare_agreement
@@ -23,7 +23,7 @@ AGREEMENTS_OF_SYSTEMS = ("pairwise_accuracy", "spa")
 UNITS: Mapping[str, Unit] = {"perm_both": "both", "perm_inputs": "inputs", "perm_systems": "systems"}
 
 
-def compared(scores: Scores, statistic: Any, unit: Unit, **drawn: Any) -> Comparison:
+def compare_metrics(scores: Scores, statistic: Any, unit: Unit, **drawn: Any) -> Comparison:
     """Two metrics by a correlation or a statistic of agreement; drawn: `resamples`, `seed` and `bootstrap`."""
     if statistic in AGREEMENTS:
         return compare_agreement(statistic, scores, unit=unit, **drawn)
@@ -31,8 +31,8 @@ def compared(scores: Scores, statistic: Any, unit: Unit, **drawn: Any) -> Compar
     return compare(*columns, system=scores.system, statistic=statistic, unit=unit, **drawn)
 
 
-def compared_systems(
-    setting: Finished, point: str, other: Finished, statistic: Any, unit: Unit, **drawn: Any
+def compare_by_systems(
+    setting: ScoredSetting, point: str, other: ScoredSetting, statistic: Any, unit: Unit, **drawn: Any
 ) -> Comparison:
     """Two metrics by systems' mean scores, which are made anew from the segments that are swapped and drawn."""
     segment_codes = setting.codes
@@ -41,7 +41,7 @@ def compared_systems(
     human = judgements.scores[aspect]
     if aspect in judgements.systems:
         # People scored whole systems: each segment has the score of its system.
-        published = segment_codes.of_systems(judgements.systems[aspect])
+        published = segment_codes.array_by_system(judgements.systems[aspect])
         human = published[segment_codes.systems]
     # Segments without a named system are of none.
     x = np.where(segment_codes.named, setting.direction * setting.points[point], np.nan)
@@ -50,7 +50,7 @@ def compared_systems(
     return compare_systems(x, y, human, *labels, statistic=statistic, unit=unit, **drawn)
 
 
-def swapped_unit(scores: Scores, level: str, statistic: Any, test: str, unit: Unit) -> tuple[Unit, bool]:
+def unit_to_swap(scores: Scores, level: str, statistic: Any, test: str, unit: Unit) -> tuple[Unit, bool]:
     """The unit that a test swaps, and whether system scores are recomputed from swapped segments.
 
     unit: of tests of system scores. With one system only inputs can be swapped.
@@ -66,20 +66,20 @@ def swapped_unit(scores: Scores, level: str, statistic: Any, test: str, unit: Un
 def compare_swapping(
     swapped: tuple[Unit, bool],
     scores: Scores,
-    setting: Finished,
+    setting: ScoredSetting,
     point: str,
-    other: Finished,
+    other: ScoredSetting,
     statistic: Any,
     **drawn: Any,
 ) -> Comparison:
-    """A point and another metric, whose scores these are, by a test that swaps this (`swapped_unit`)."""
+    """A point and another metric, whose scores these are, by a test that swaps this (`unit_to_swap`)."""
     unit, segments_of_systems = swapped
     if segments_of_systems:
-        return compared_systems(setting, point, other, statistic, unit, **drawn)
-    return compared(scores, statistic, unit, **drawn)
+        return compare_by_systems(setting, point, other, statistic, unit, **drawn)
+    return compare_metrics(scores, statistic, unit, **drawn)
 
 
-def levels_of(setting: Finished, statistic: str) -> tuple[str, ...]:
+def levels_of(setting: ScoredSetting, statistic: str) -> tuple[str, ...]:
     """The levels at which metrics are compared by a statistic, boosts at the first; agreement needs systems."""
     if statistic not in AGREEMENTS:
         return "segment", "system"
@@ -88,7 +88,7 @@ def levels_of(setting: Finished, statistic: str) -> tuple[str, ...]:
     return ("segment" if statistic == "acc_eq" else "system",)
 
 
-def compared_scores(setting: Finished, point: str, other: Finished, level: str, statistic: str) -> Scores:
+def scores_of_two(setting: ScoredSetting, point: str, other: ScoredSetting, level: str, statistic: str) -> Scores:
     """The scores of a point and of its baseline or another metric; for two metrics higher is better."""
     if other is setting:
         return scores_at_level(setting, point, level, statistic)
@@ -96,7 +96,7 @@ def compared_scores(setting: Finished, point: str, other: Finished, level: str, 
     return replace(scores, y=scores_at_level(other, BASE, level, statistic, turn=True).x)
 
 
-def gain_at(setting: Finished, point: str, statistic: Any, of_gains: str, **drawn: Any) -> Estimate | None:
+def gain_at(setting: ScoredSetting, point: str, statistic: Any, of_gains: str, **drawn: Any) -> Estimate | None:
     """The gain of a point over its baseline, with the interval over its clusters; None for agreement.
 
     of_gains: the correlation of gains that earlier evaluations estimated; these are reused. drawn: `resamples` and
@@ -112,7 +112,7 @@ def gain_at(setting: Finished, point: str, statistic: Any, of_gains: str, **draw
     return estimate_gain(statistic, setting.scores.base_scores, setting.points[point], human, clusters, **drawn)
 
 
-def scores_at_level(setting: Finished, point: str, level: str, statistic: str, turn: bool = False) -> Scores:
+def scores_at_level(setting: ScoredSetting, point: str, level: str, statistic: str, turn: bool = False) -> Scores:
     """The scores of a point, and of the baseline.
 
     turn: higher is better, as always for statistics of agreement.
@@ -140,7 +140,7 @@ def scores_at_level(setting: Finished, point: str, level: str, statistic: str, t
     published = None
     # Where people scored whole systems, these scores order the pairs.
     if statistic == "pairwise_accuracy" and aspect in judgements.systems:
-        published = codes.of_systems(judgements.systems[aspect])
+        published = codes.array_by_system(judgements.systems[aspect])
     # Segments without a named system would make a system of their own.
     x, y = np.where(codes.named, [scores.x, scores.y], np.nan)
     return replace(scores, x=x, y=y, item=codes.items, of_systems=published)

@@ -14,7 +14,7 @@ from bmx_grid.boosts.base import Part
 from bmx_grid.boosts.power_mean_grid import best_of_surfaces, gain_surface, scores_at
 from bmx_grid.core.identity import Component, identity, runtime
 from bmx_grid.core.ragged import Flags, Floats, row_minimum
-from bmx_grid.evaluations.base import OF_PAIRS, ColumnValues, Evaluation, Finished, SettingRow
+from bmx_grid.evaluations.base import OF_PAIRS, ColumnValues, Evaluation, ScoredSetting, SettingRow
 from bmx_grid.evaluations.boost_evidence import estimate_gain
 from bmx_grid.evaluations.choose import free_of_each
 from bmx_grid.evaluations.held_out import FOLDS
@@ -159,7 +159,7 @@ class GridOfSetting:
     points: tuple[PointRow, ...] = ()
 
     @property
-    def published(self) -> PointRow:
+    def published_row(self) -> PointRow:
         """The row of the published point; NaN if it is missing."""
         return next((row for row in self.points if row.point == "published"), NO_POINT)
 
@@ -183,7 +183,7 @@ class GridEvaluation(GridOptions, Evaluation):
     def cost(self, n_segments: int) -> float:
         return n_segments * len(self.spec.p) * len(self.spec.w) / CELLS_PER_SECOND
 
-    def surface(self, setting: Finished) -> GridOfSetting:
+    def surface(self, setting: ScoredSetting) -> GridOfSetting:
         """Compute the grid of one setting. Raises DataError when attributions are too large to be shifted."""
         spec = self.spec
         base = setting.scores.base_scores
@@ -212,7 +212,7 @@ class GridEvaluation(GridOptions, Evaluation):
             shifted |= row_minimum(setting.scores.ground_truth) <= 0
         return GridOfSetting(spec=spec, grid=grid, shifted=shifted, boosted=boosted, points=tuple(points))
 
-    def of_scope(self, settings: Sequence[Finished]) -> list[GridOfSetting]:
+    def evaluate_scope(self, settings: Sequence[ScoredSetting]) -> list[GridOfSetting]:
         """The grids, with the points that were chosen on the other language pairs."""
         results = [setting.surface or self.surface(setting) for setting in settings]
         for place, (row, scores) in chosen_elsewhere(self.spec, settings).items():
@@ -249,7 +249,7 @@ class GridEvaluation(GridOptions, Evaluation):
         return columns
 
 
-def sample_of(spec: GridSpec, setting: Finished, inputs: GridInputs) -> GridSample:
+def sample_of(spec: GridSpec, setting: ScoredSetting, inputs: GridInputs) -> GridSample:
     """The used segments of a setting as resamples read them."""
     return GridSample(
         means=inputs.means,
@@ -261,13 +261,13 @@ def sample_of(spec: GridSpec, setting: Finished, inputs: GridInputs) -> GridSamp
     )
 
 
-def scores_of_point(spec: GridSpec, setting: Finished, w: float, p: float) -> Floats:
+def scores_of_point(spec: GridSpec, setting: ScoredSetting, w: float, p: float) -> Floats:
     """float64[N] boosted scores of a setting at (w, p)."""
     scores = setting.scores
     return scores_at(spec, p, w, scores.base_scores, scores.ground_truth, scores.hypothesis)
 
 
-def chosen_elsewhere(spec: GridSpec, settings: Sequence[Finished]) -> dict[int, tuple[PointRow, Floats]]:
+def chosen_elsewhere(spec: GridSpec, settings: Sequence[ScoredSetting]) -> dict[int, tuple[PointRow, Floats]]:
     """Choose each setting's point on the other language pairs: the highest mean gain.
 
     Returned with boosted scores, by index.
@@ -311,7 +311,7 @@ def chosen_elsewhere(spec: GridSpec, settings: Sequence[Finished]) -> dict[int, 
     return chosen
 
 
-def point_row(point: str, spec: GridSpec, setting: Finished, w: float, p: float, boosted: Floats) -> PointRow:
+def point_row(point: str, spec: GridSpec, setting: ScoredSetting, w: float, p: float, boosted: Floats) -> PointRow:
     """The row of a point chosen on other settings, with its float64[N] boosted scores."""
     # Both correlations are of the same segments: their difference is no difference of samples.
     rows = np.array([setting.scores.base_scores, boosted, setting.segments.human_scores])

@@ -14,19 +14,19 @@ from numpy.typing import NDArray
 from bmx_grid.boosts.base import Boost, Features
 from bmx_grid.boosts.feature_mix import FeatureMix
 from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
-from bmx_grid.boosts.recipe import Fixed, Identity
+from bmx_grid.boosts.recipe import Identity, RecipeBoost
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import digest
 from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.datasets.segments import Segment
-from bmx_grid.evaluations.base import Finished
+from bmx_grid.evaluations.base import ScoredSetting
 from bmx_grid.measures.correlation import Coefficient, Kind, correlate
 from bmx_grid.measures.grid import GridSpec, words_of
 from bmx_grid.measures.grid_resampling import FOLDS_PLACE
 from bmx_grid.measures.kernel_ridge import Nuisance, standardise
 from bmx_grid.measures.means import defined_means, join_means, take_means
 from bmx_grid.measures.nuisance import NO_DONOR, donors
-from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, dealt, number_of
+from bmx_grid.measures.resampling import FEWEST_CLUSTERS, assign_folds, codes, number_of
 from bmx_grid.words.perturbation import ROLES
 from bmx_grid.words.segmentation import log_words as log_words_of
 from bmx_grid.words.segmentation import text_statistics
@@ -44,7 +44,7 @@ LEAST_SHARE = 0.25
 
 
 @dataclass(frozen=True, eq=False)
-class Rated:
+class RatedSegments:
     """The n judged of N segments of a language pair.
 
     base, human: float64[n], finite; log_words: float64[n, k] of the texts that are read; clusters: int64[n] codes,
@@ -62,14 +62,14 @@ class Rated:
     fold_of: Ints
     used: Flags
 
-    def on_all(self, scores: Floats) -> Floats:
+    def to_all_segments(self, scores: Floats) -> Floats:
         """float64[N] from float64[n]; NaN for the segments that are not judged."""
         scores_of_all = np.full(len(self.used), np.nan)
         scores_of_all[self.used] = scores
         return scores_of_all
 
 
-def rated_of(
+def select_rated(
     kind: Coefficient,
     base: Floats,
     human: Floats,
@@ -79,14 +79,14 @@ def rated_of(
     used: Flags,
     seed: int,
     items: NDArray[Any] | None = None,
-) -> Rated:
+) -> RatedSegments:
     """The segments where bool[N] `used` is true, of arrays of N; labels of clusters and items.
 
     seed: of folds, which are dealt among the same segments. items: each segment its own if None.
     """
     clusters_of_used = codes(clusters[used])
     items = np.arange(len(base)) if items is None else items
-    return Rated(
+    return RatedSegments(
         base=base[used],
         human=human[used],
         log_words=log_words[used],
@@ -189,7 +189,7 @@ def folds_of(kind: Coefficient, base: Floats, human: Floats, unit: Ints, seed: i
     if number_of(unit) < FEWEST_CLUSTERS or math.isnan(correlate(kind, base, human)):
         return np.zeros(len(base), dtype=np.int64)
     generator = np.random.default_rng([seed, FOLDS_PLACE])
-    return dealt(unit, FOLDS, generator)
+    return assign_folds(unit, FOLDS, generator)
 
 
 def reassignments(n_words: Ints, clusters: Ints, draws: int, seed: int) -> tuple[Ints, ...]:
@@ -209,7 +209,7 @@ def reassignments(n_words: Ints, clusters: Ints, draws: int, seed: int) -> tuple
 
 
 @dataclass(frozen=True, eq=False)
-class Member:
+class BoostInputs:
     """The segments of a setting that some boosts can be made on, with these boosts.
 
     rated: the n segments, of the setting's N; features: float64[n, k] of each boost; declared: float64[n] scores of the
@@ -220,27 +220,27 @@ class Member:
     held_out: float64[n] scores that others chose, by boost and point, filled as they become known.
     """
 
-    setting: Finished
-    rated: Rated
+    setting: ScoredSetting
+    rated: RatedSegments
     features: Mapping[str, Features]
     declared: Mapping[tuple[str, str], Floats]
     donors: tuple[Ints, ...]
     choosing: Mapping[int, Flags] = field(default_factory=dict)
     held_out: HeldOutScores = field(default_factory=dict)
 
-    def reassigned(self, name: str, boost: Boost) -> list[Features]:
+    def reassign_features(self, name: str, boost: Boost) -> list[Features]:
         """The features of a boost with the attributions of other segments, of each draw."""
         if name not in self.features:
             return []
         features = self.features[name]
         # Columns that are no attributions, such as lengths, stay with their segment.
-        attributed = np.array(boost.of_attributions())
+        attributed = np.array(boost.attribution_mask())
         if attributed.all():
             return [take_means(features, donor) for donor in self.donors]
         return [np.where(attributed, features[donor], features) for donor in self.donors]
 
 
-def judged_by(kind: Kind, member: Member, gold: str, fold_seed: int) -> tuple[Rated, Flags]:
+def judged_by(kind: Kind, member: BoostInputs, gold: str, fold_seed: int) -> tuple[RatedSegments, Flags]:
     """Judge a setting with another human score; also returns bool[n], the segments with that score.
 
     Folds are dealt anew among these. With the primary human score, or "", the segments are as they are.
@@ -252,7 +252,7 @@ def judged_by(kind: Kind, member: Member, gold: str, fold_seed: int) -> tuple[Ra
     if gold in ("", judgements.primary):
         return rated, rows
     arrays = (rated.base, human, rated.log_words, rated.clusters, rated.nuisance)
-    by_gold = rated_of(kind, *arrays, rows, fold_seed, rated.items)
+    by_gold = select_rated(kind, *arrays, rows, fold_seed, rated.items)
     # Clusters keep their codes, which other language pairs share.
     return replace(by_gold, clusters=rated.clusters[rows]), rows
 
@@ -264,7 +264,7 @@ def is_of_grid(boost: Boost | None, spec: GridSpec) -> bool:
     return replace(boost.spec, correlation=spec.correlation) == spec
 
 
-def compute_features(setting: Finished, boosts: Boosts) -> tuple[dict[str, Features], dict[str, str]]:
+def compute_features(setting: ScoredSetting, boosts: Boosts) -> tuple[dict[str, Features], dict[str, str]]:
     """float64[N, k] features of each boost that can be made in a setting, and why others cannot; by name.
 
     Both are empty without an explainer. Raises DataError if a boost cannot be made of the attributions at all.
@@ -288,7 +288,7 @@ def compute_features(setting: Finished, boosts: Boosts) -> tuple[dict[str, Featu
     return features, lacking
 
 
-def judged_segments(setting: Finished, features: Features | None = None) -> Flags:
+def judged_segments(setting: ScoredSetting, features: Features | None = None) -> Flags:
     """bool[N] segments with a human score, a metric score and all features."""
     is_rated = np.isfinite(setting.segments.human_scores) & np.isfinite(setting.scores.base_scores)
     if features is None:
@@ -297,7 +297,7 @@ def judged_segments(setting: Finished, features: Features | None = None) -> Flag
 
 
 def boosts_by_segments(
-    boosts: Boosts, settings: Sequence[Finished], features: Sequence[Mapping[str, Features]]
+    boosts: Boosts, settings: Sequence[ScoredSetting], features: Sequence[Mapping[str, Features]]
 ) -> list[dict[str, Boost]]:
     """The boosts that some setting can make, those together that are judged on the same segments of every setting.
 
@@ -314,7 +314,7 @@ def boosts_by_segments(
 
 
 def member_of(
-    setting: Finished,
+    setting: ScoredSetting,
     features: Mapping[str, Features],
     boosts: Boosts,
     spec: GridSpec,
@@ -322,8 +322,8 @@ def member_of(
     fold_seed: int,
     draws: int,
     seed: int,
-) -> Member:
-    """The segments of a setting that some boosts are judged on, before others choose for it (`choose.linked`).
+) -> BoostInputs:
+    """The segments of a setting that some boosts are judged on, before others choose for it (`link_selection_sets`).
 
     features: float64[N, k] of the boosts that can be made, all on the same segments. spec: of the grid, whose
     correlation is used. fold_seed: of its folds; draws, seed: of reassigned attributions.
@@ -349,19 +349,21 @@ def member_of(
         # In one cluster no segment has another one to get attributions from.
         if any((donor == NO_DONOR).any() for donor in donors_of_draws):
             donors_of_draws = ()
-    return Member(setting, _rated(kind, setting, used, fold_seed), features_of_used, declared, donors_of_draws)
+    return BoostInputs(
+        setting, _rated_segments(kind, setting, used, fold_seed), features_of_used, declared, donors_of_draws
+    )
 
 
-def _rated(kind: Kind, setting: Finished, used: Flags, fold_seed: int) -> Rated:
+def _rated_segments(kind: Kind, setting: ScoredSetting, used: Flags, fold_seed: int) -> RatedSegments:
     """The used segments of a setting, bool[N], with the controls."""
     segments = setting.segments
     labels = np.asarray(setting.clusters, dtype=np.str_)
-    log_words = log_words_of(*[setting.word_counts(role) for role in setting.worded])
-    unread = [role for role in ROLES if role not in setting.worded and segments.has(role)]
+    log_words = log_words_of(*[setting.word_counts(role) for role in setting.text_roles])
+    unread = [role for role in ROLES if role not in setting.text_roles and segments.has(role)]
     nuisance = nuisance_of(
         base=setting.scores.base_scores,
         log_words=log_words,
-        texts=(setting.words_of(role) for role in setting.worded),
+        texts=(setting.words(role) for role in setting.text_roles),
         unread=(setting.segment_words(role) for role in unread),
         groups=list(segments.groups.values()),
         clusters=labels,
@@ -369,10 +371,10 @@ def _rated(kind: Kind, setting: Finished, used: Flags, fold_seed: int) -> Rated:
     )
     items = np.array([segment.id for segment in segments.segments], dtype=object)
     arrays = (setting.scores.base_scores, segments.human_scores, log_words, labels, nuisance)
-    return rated_of(kind, *arrays, used, fold_seed, items)
+    return select_rated(kind, *arrays, used, fold_seed, items)
 
 
-def _lacks_side(name: str, boost: Boost, setting: Finished) -> str:
+def _lacks_side(name: str, boost: Boost, setting: ScoredSetting) -> str:
     """Why no segment has the attributions that a boost reads, with a boost that reads the side which is known."""
     has_hypothesis = len(setting.scores.hypothesis.values) > 0
     has_truth = len(setting.scores.ground_truth.values) > 0
@@ -388,19 +390,21 @@ def _lacks_side(name: str, boost: Boost, setting: Finished) -> str:
     )
 
 
-def _differs(boost: Boost, setting: Finished) -> str:
+def _differs(boost: Boost, setting: ScoredSetting) -> str:
     """Why a recipe is not for this setting; "" if it is, and for other boosts."""
-    if not isinstance(boost, Fixed):
+    if not isinstance(boost, RecipeBoost):
         return ""
     assert setting.explainer is not None
-    recipe = boost.known
+    recipe = boost.loaded_recipe
     dataset = setting.segments.dataset
     # It would be judged in which it was chosen.
     if any(part.dataset == dataset for part in recipe.chosen_on):
         return f"the recipe was chosen on {dataset}; give your data another name if they are others"
     try:
-        metric = Identity.of("metric", setting.metric_name, setting.metric, setting.metric.signature)
-        explainer = Identity.of("explainer", setting.explainer_name, setting.explainer, setting.explainer.signature)
+        metric = Identity.from_part("metric", setting.metric_name, setting.metric, setting.metric.signature)
+        explainer = Identity.from_part(
+            "explainer", setting.explainer_name, setting.explainer, setting.explainer.signature
+        )
         recipe.check(metric, explainer)
     except ConfigError as error:
         return str(error)

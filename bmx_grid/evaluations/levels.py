@@ -11,22 +11,31 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from bmx_grid.attribution.contracts import combined
+from bmx_grid.attribution.contracts import combine_statistics
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.datasets.segments import SegmentSet
-from bmx_grid.evaluations.base import BASE, MOST_RESAMPLES, NOTHING, Each, Estimate, Evaluation, Finished, here
+from bmx_grid.evaluations.base import (
+    BASE,
+    MOST_RESAMPLES,
+    NOTHING,
+    Estimate,
+    Evaluation,
+    MapFunction,
+    ScoredSetting,
+    map_sequential,
+)
 from bmx_grid.evaluations.level_rows import CorrelationRow, SystemRow, ThresholdRow
 from bmx_grid.evaluations.segment_level import CORRELATIONS, segment_correlations
-from bmx_grid.evaluations.slices import SliceRow, check_columns, corrected, slice_rows
+from bmx_grid.evaluations.slices import SliceRow, check_columns, correct_p_values, slice_rows
 from bmx_grid.measures.agreement import spa
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, interval, number_of, seeded_draws
 from bmx_grid.measures.systems import (
     FEWEST_SYSTEMS,
     Statistic,
-    by_mean,
     expit,
     mean,
+    mean_terms,
     rank_ranges,
     system_samples,
     system_scores,
@@ -50,7 +59,7 @@ class SystemLevel:
 
     def __init__(
         self,
-        setting: Finished,
+        setting: ScoredSetting,
         point: str,
         human_name: str,
         drawn: Mapping[str, Any] = MappingProxyType({"resamples": 0, "seed": 0}),
@@ -63,11 +72,11 @@ class SystemLevel:
         self.direction = setting.direction
         self._codes = setting.codes
         self.names = self._codes.names
-        self._drawn = drawn
+        self._resampling = drawn
         self._wanted = wanted
         scores = setting.points[point]
         human = judgements.scores[human_name]
-        self._of_segments = scores, human
+        self._segment_rows = scores, human
         published = judgements.systems.get(human_name)
         self._people_scored_systems = published is not None
         # Other points have no scores of systems of their own: they are mixtures of segment scores.
@@ -83,12 +92,12 @@ class SystemLevel:
         self.n_clusters = number_of(self._clusters)
         self.n_segments = np.bincount(self._systems, minlength=len(self.names))
         # Both are kept: the table of systems shows them beside each other.
-        self._means = self._over(by_mean(scores), mean)
+        self._means = self._system_scores(mean_terms(scores), mean)
         self._corpus = None
         if system_file:
-            self._corpus = _same_always(self._codes.of_systems(system_file))
+            self._corpus = _same_always(self._codes.array_by_system(system_file))
         elif statistics is not None:
-            self._corpus = self._over(statistics, functools.partial(combined, setting.metric))
+            self._corpus = self._system_scores(statistics, functools.partial(combine_statistics, setting.metric))
         as_people = system_score == "auto" and self._people_scored_systems
         self.kind = "mean"
         self._metric = self._means
@@ -97,13 +106,13 @@ class SystemLevel:
             self._metric = self._corpus
         self._is_drawn = not (system_file and self.kind == "corpus")
         if published is None:
-            self._human = self._over(by_mean(human), mean)
+            self._human = self._system_scores(mean_terms(human), mean)
         else:
-            self._human = _same_always(self._codes.of_systems(published))
+            self._human = _same_always(self._codes.array_by_system(published))
         self.scores = self.direction * self._whole(self._metric)
         self.human = self._whole(self._human)
 
-    def _over(self, terms: Floats, combine: Callable[[Floats], Floats]) -> Weighted:
+    def _system_scores(self, terms: Floats, combine: Callable[[Floats], Floats]) -> Weighted:
         """The scores of systems from float64[N, k] terms of segments."""
         sizes = (len(self.names), self.n_clusters)
         return system_scores(terms[self._used], combine, self._systems, self._clusters, *sizes)
@@ -164,9 +173,11 @@ class SystemLevel:
         return self._samples_of(self._wanted)
 
     def _samples_of(self, statistics: Sequence[Statistic]) -> dict[Statistic, Floats]:
-        return system_samples(statistics, self._turned, self._human, len(self.names), self.n_clusters, **self._drawn)
+        return system_samples(
+            statistics, self._oriented_scores, self._human, len(self.names), self.n_clusters, **self._resampling
+        )
 
-    def _turned(self, weights: Floats) -> Floats:
+    def _oriented_scores(self, weights: Floats) -> Floats:
         return self.direction * self._metric(weights)
 
     def interval(self, samples: Floats) -> tuple[float, float]:
@@ -181,11 +192,11 @@ class SystemLevel:
 
     def _soft(self, few: str) -> tuple[Estimate, str, str]:
         """Soft pairwise accuracy, from the segments that the systems share, with its interval and a note."""
-        metric, human = map(self._codes.table, self._of_segments)
+        metric, human = map(self._codes.table, self._segment_rows)
         if not np.isfinite(human).any():
             return NOTHING, self.kind, "needs human scores of segments"
         turned = self.direction * metric
-        value, ends, n_pairs = spa(turned, human, **self._drawn)
+        value, ends, n_pairs = spa(turned, human, **self._resampling)
         both = np.isfinite(metric) & np.isfinite(human)
         n_systems = int(both.any(axis=0).sum())
         undefined = math.comb(n_systems, 2) - n_pairs
@@ -235,8 +246,8 @@ class SystemLevel:
         """Rows of systems.parquet."""
         if not self._codes.named.any():
             return
-        by_metric = self._ranked(self._metric, self.direction, self._is_drawn)
-        by_people = self._ranked(self._human, 1.0, not self._people_scored_systems)
+        by_metric = self._rank_systems(self._metric, self.direction, self._is_drawn)
+        by_people = self._rank_systems(self._human, 1.0, not self._people_scored_systems)
         means = self._whole(self._means)
         # A metric without a corpus score has its mean in both columns.
         corpus = means
@@ -266,11 +277,11 @@ class SystemLevel:
                 human_rank_cluster=human_rank_cluster,
             )
 
-    def _ranked(self, scores: Weighted, direction: float, is_drawn: bool) -> Ints:
+    def _rank_systems(self, scores: Weighted, direction: float, is_drawn: bool) -> Ints:
         """Ranks of the systems; with ranges where their scores come from segments that can be drawn."""
         samples = np.empty((0, len(self.names)))
-        if self._drawn["resamples"] and is_drawn and self.n_clusters >= FEWEST_CLUSTERS:
-            drawn = seeded_draws(self.n_clusters, **self._drawn)
+        if self._resampling["resamples"] and is_drawn and self.n_clusters >= FEWEST_CLUSTERS:
+            drawn = seeded_draws(self.n_clusters, **self._resampling)
             samples = np.concatenate([direction * scores(weights) for weights in drawn])
         turned = direction * self._whole(scores)
         return rank_ranges(turned, samples)
@@ -319,48 +330,48 @@ class LevelsEvaluation(Evaluation):
     resamples: int = identity(1000, least=0, most=MOST_RESAMPLES)
     seed: int = identity(0)
     system_score: SystemScoring = identity("auto")
-    by: tuple[str, ...] = identity((), later=True)
+    by: tuple[str, ...] = identity((), added_later=True)
 
     def inapplicable(self, n_metrics: int, n_explainers: int, sets: Sequence[SegmentSet]) -> str:
         check_columns(self.by, sets)
         return ""
 
-    def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[Any]:
+    def evaluate(self, settings: Sequence[ScoredSetting], map_function: MapFunction = map_sequential) -> list[Any]:
         """With the gains of slices corrected."""
-        results = super().evaluate(settings, each)
+        results = super().evaluate(settings, map_function)
         rows = []
         for setting, result in zip(settings, results, strict=True):
             rows += [(setting, row) for row in result["slices"]]
         # The family spans the sweep: its size is known when all settings have ended.
-        of_family = corrected(rows, self.resamples, self.seed)
+        of_family = correct_p_values(rows, self.resamples, self.seed)
         for result in results:
             result["slices"] = [next(of_family) for _ in result["slices"]]
         return results
 
-    def of_scope(self, settings: Sequence[Finished]) -> list[Mapping[str, Sequence[Any]]]:
+    def evaluate_scope(self, settings: Sequence[ScoredSetting]) -> list[Mapping[str, Sequence[Any]]]:
         """The rows of the metric alone and of every declared point."""
         (setting,) = settings
         rows: dict[str, list[Any]] = {table: [] for table in self.ROWS}
         judgements = setting.segments.judgements
-        of_segments = {human: self._of_segments(setting, human) for human in judgements.aspects}
+        of_segments = {human: self._segment_rows(setting, human) for human in judgements.aspects}
         # The first rows of each level are those of its primary human score.
         aspects_of_systems = dict.fromkeys((judgements.primary_of_systems, *judgements.aspects))
         aspects = list(zip(judgements.aspects, aspects_of_systems, strict=True))
         for point in setting.points:
             for human, human_of_systems in aspects:
-                level = SystemLevel(setting, point, human_of_systems, self._drawn, self.system_score)
+                level = SystemLevel(setting, point, human_of_systems, self._resampling, self.system_score)
                 rows["correlations"] += of_segments[human].get(point, ())
                 rows["correlations"] += level.rows()
                 rows["systems"] += level.table()
                 rows["thresholds"] += level.thresholds()
-        rows["slices"] = slice_rows(setting, self.by, self._drawn)
+        rows["slices"] = slice_rows(setting, self.by, self._resampling)
         return [rows]
 
     @property
-    def _drawn(self) -> dict[str, int]:
+    def _resampling(self) -> dict[str, int]:
         return {"resamples": self.resamples, "seed": self.seed}
 
-    def _of_segments(self, setting: Finished, human_name: str) -> Mapping[str, list[CorrelationRow]]:
+    def _segment_rows(self, setting: ScoredSetting, human_name: str) -> Mapping[str, list[CorrelationRow]]:
         """The rows of each point; none for a judgement of systems only."""
         judgements = setting.segments.judgements
         if human_name in judgements.systems and not np.isfinite(judgements.scores[human_name]).any():
@@ -372,6 +383,6 @@ class LevelsEvaluation(Evaluation):
         rows: dict[str, list[CorrelationRow]] = {}
         for points in alike.values():
             columns = np.column_stack([setting.points[point] for point in points])
-            rows_of_points = segment_correlations(setting, points, columns, human_name, self._drawn)
+            rows_of_points = segment_correlations(setting, points, columns, human_name, self._resampling)
             rows |= zip(points, rows_of_points, strict=True)
         return rows

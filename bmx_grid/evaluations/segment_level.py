@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bmx_grid.core.ragged import Floats, Ints
-from bmx_grid.evaluations.base import Estimate, Finished
+from bmx_grid.evaluations.base import Estimate, ScoredSetting
 from bmx_grid.evaluations.level_rows import CorrelationRow
 from bmx_grid.measures.correlation import Coefficient
 from bmx_grid.measures.grouped import acc_eq_of_halves, grouped_acc_eq, grouped_correlations
@@ -23,7 +23,7 @@ GROUPINGS = ("none", "item", "system", "document")
 
 
 def segment_correlations(
-    setting: Finished,
+    setting: ScoredSetting,
     points: Sequence[str],
     scores: Floats,
     human_name: str,
@@ -42,7 +42,7 @@ def segment_correlations(
             continue
         columns = scores
         if grouping in ("item", "system"):
-            columns = _of_systems(setting, scores)
+            columns = _mask_unnamed(setting, scores)
         n_systems = _n_systems(setting, columns, human)
         arrays = (human, groups, setting.codes.clusters)
         # Within documents only tau-b is requested.
@@ -63,13 +63,13 @@ def segment_correlations(
             row = replace(row, epsilon=epsilon, calibrated_on="same data", held_out=halves[place], note=note)
             rows_of_points[place].append(row)
         if grouping == "item":
-            within = within_sources(setting, points, scores, human_name, drawn)
+            within = correlate_within_sources(setting, points, scores, human_name, drawn)
             for rows, row in zip(rows_of_points, within, strict=True):
                 rows.append(row)
     return rows_of_points
 
 
-def _groups(setting: Finished) -> dict[str, Ints]:
+def _groups(setting: ScoredSetting) -> dict[str, Ints]:
     """int64[n] the group of each segment, by the groupings that these segments have."""
     segment_codes = setting.codes
     groups = {"none": np.zeros(len(segment_codes.items), dtype=np.int64)}
@@ -82,12 +82,12 @@ def _groups(setting: Finished) -> dict[str, Ints]:
     return groups
 
 
-def _of_systems(setting: Finished, scores: Floats) -> Floats:
+def _mask_unnamed(setting: ScoredSetting, scores: Floats) -> Floats:
     """float64[n, K] scores, NaN for segments without a system: these are no outputs to be compared with others."""
     return np.where(setting.codes.named[:, None], scores, np.nan)
 
 
-def _n_systems(setting: Finished, columns: Floats, human: Floats) -> int:
+def _n_systems(setting: ScoredSetting, columns: Floats, human: Floats) -> int:
     """The number of systems with a segment that people and all of the columns score."""
     used = np.isfinite(columns).all(axis=1) & np.isfinite(human)
     systems = setting.codes.systems[used & setting.codes.named]
@@ -117,12 +117,12 @@ def _segment_row(
     )
 
 
-def within_sources(
-    setting: Finished, points: Sequence[str], scores: Floats, human_name: str, drawn: Mapping[str, Any]
+def correlate_within_sources(
+    setting: ScoredSetting, points: Sequence[str], scores: Floats, human_name: str, drawn: Mapping[str, Any]
 ) -> Iterator[CorrelationRow]:
     """PDP (`measures.pairwise`) of each column of float64[n, K] scores of K points; drawn: of intervals."""
     human = setting.segments.judgements.scores[human_name]
-    columns = _of_systems(setting, scores)
+    columns = _mask_unnamed(setting, scores)
     n_systems = _n_systems(setting, columns, human)
     by_point = pairwise_correlations(columns, human, setting.codes.items, setting.codes.clusters, **drawn)
     for point, measured in zip(points, by_point, strict=True):

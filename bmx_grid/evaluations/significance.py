@@ -12,31 +12,31 @@ import numpy as np
 
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import identity
-from bmx_grid.core.wording import counted
+from bmx_grid.core.wording import pluralize
 from bmx_grid.datasets.segments import SegmentSet
 from bmx_grid.evaluations.base import (
     BASE,
     MOST_RESAMPLES,
     OF_METRIC,
     OF_PAIR,
-    Each,
     Estimate,
-    Finished,
+    MapFunction,
     Measured,
+    ScoredSetting,
     SettingRow,
-    grouped,
-    here,
+    group_by_names,
+    map_sequential,
 )
 from bmx_grid.evaluations.compared_scores import (
     AGREEMENTS,
     UNITS,
+    compare_metrics,
     compare_swapping,
-    compared,
-    compared_scores,
     gain_at,
     levels_of,
     scores_at_level,
-    swapped_unit,
+    scores_of_two,
+    unit_to_swap,
 )
 from bmx_grid.evaluations.grid_surface import OnGrid, sample_of
 from bmx_grid.measures.agreement_tests import AgreementStatistic, Scores
@@ -117,7 +117,7 @@ class SignificanceEvaluation(OnGrid):
     """
 
     VERSION: ClassVar[int] = 6  # gains at points are those of boosts; equal distances of scores tie in acc_eq
-    GONE: ClassVar[Mapping[str, Any]] = {"alternative": "two-sided", "rank_resamples": 0}
+    REMOVED_FIELDS: ClassVar[Mapping[str, Any]] = {"alternative": "two-sided", "rank_resamples": 0}
     SCOPE: ClassVar[tuple[str, ...]] = OF_PAIR
     ROWS: ClassVar[Mapping[str, type]] = {"tests": TestRow, "ranking": Rank}
 
@@ -125,7 +125,7 @@ class SignificanceEvaluation(OnGrid):
     statistics: tuple[ComparedBy, ...] = identity(("pearson",))
     resamples: int = identity(1000, least=40, most=MOST_RESAMPLES)
     seed: int = identity(0)
-    unit: Unit = identity("systems", later=True)
+    unit: Unit = identity("systems", added_later=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -142,22 +142,22 @@ class SignificanceEvaluation(OnGrid):
         cells = n_segments * self.resamples * len(self.grid.spec.p)
         return 0.2 + cells / 1e9
 
-    def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[Result]:
+    def evaluate(self, settings: Sequence[ScoredSetting], map_function: MapFunction = map_sequential) -> list[Result]:
         """Evaluate the settings, and adjust p values within their families."""
-        results = super().evaluate(settings, each)
+        results = super().evaluate(settings, map_function)
         # Families span the sweep: their sizes are known when all settings have ended.
         of_rows = [setting for setting, result in zip(settings, results, strict=True) for _ in result["tests"]]
         rows = itertools.chain.from_iterable(result["tests"] for result in results)
-        corrected = iter(adjusted(self._refined(settings, of_rows, list(rows))))
+        corrected = iter(adjust_p_values(self._repeat_tests(settings, of_rows, list(rows))))
         for result in results:
             result["tests"] = [next(corrected) for _ in result["tests"]]
         return results
 
-    def of_scope(self, settings: Sequence[Finished]) -> list[Result]:
+    def evaluate_scope(self, settings: Sequence[ScoredSetting]) -> list[Result]:
         """The tests of the points and grids of a language pair, and those of its metrics with their ranks."""
-        results: list[Result] = [{"tests": list(self._of_points(setting)), "ranking": []} for setting in settings]
+        results: list[Result] = [{"tests": list(self._test_points(setting)), "ranking": []} for setting in settings]
         # A metric without an explainer is the same with every explainer: it is compared once, with the first.
-        first = [places[0] for places in grouped(settings, OF_METRIC)]
+        first = [places[0] for places in group_by_names(settings, OF_METRIC)]
         metrics = [settings[place] for place in first]
         if len(metrics) > 1:
             results_of_metrics = [results[place] for place in first]
@@ -172,18 +172,18 @@ class SignificanceEvaluation(OnGrid):
             for point, statistic in itertools.product(setting.boosted, self.statistics):
                 for level, placebo in itertools.product(levels_of(setting, statistic)[:1], placebos):
                     family = f"{level}: boost against placebo"
-                    scores = compared_scores(setting, point, placebo, level, statistic)
+                    scores = scores_of_two(setting, point, placebo, level, statistic)
                     result["tests"] += self._tests(scores, setting, point, placebo, level, statistic, family)
         return results
 
-    def _of_points(self, setting: Finished) -> Iterator[TestRow]:
+    def _test_points(self, setting: ScoredSetting) -> Iterator[TestRow]:
         """The tests of the points of a setting, and of the best point of its grid."""
         drawn = {"resamples": self.resamples, "seed": self.seed}
         for point, statistic in itertools.product(setting.boosted, self.statistics):
             family = f"{point} against base"
             for level in levels_of(setting, statistic)[:1]:
                 known = gain_at(setting, point, statistic, self.grid.correlation, **drawn)
-                scores = compared_scores(setting, point, setting, level, statistic)
+                scores = scores_of_two(setting, point, setting, level, statistic)
                 yield from self._tests(scores, setting, point, setting, level, statistic, family, known)
         if setting.explainer is None or self.grid.correlation != "pearson":
             return
@@ -204,7 +204,7 @@ class SignificanceEvaluation(OnGrid):
         )
 
     def _compare_metrics(
-        self, settings: Sequence[Finished], results: Sequence[Result], level: str, statistic: ComparedBy
+        self, settings: Sequence[ScoredSetting], results: Sequence[Result], level: str, statistic: ComparedBy
     ) -> None:
         """Add the tests of each metric of a language pair against those after it, and its rank; none without a test."""
         # Once of each metric, whatever it is compared with.
@@ -234,8 +234,8 @@ class SignificanceEvaluation(OnGrid):
             sign = 1.0 if statistic in AGREEMENTS else setting.direction
             result["ranking"].append(Rank(ALONE, level, statistic, sign * value, rank, n_used))
 
-    def _refined(
-        self, settings: Sequence[Finished], of_rows: Sequence[Finished], rows: Sequence[TestRow]
+    def _repeat_tests(
+        self, settings: Sequence[ScoredSetting], of_rows: Sequence[ScoredSetting], rows: Sequence[TestRow]
     ) -> Iterator[TestRow]:
         """Permutation tests of large families repeated with more resamples (`select_repeats`); other rows as they are.
 
@@ -262,17 +262,17 @@ class SignificanceEvaluation(OnGrid):
             is_own = row.against == setting.metric_name
             other = setting if is_own else alone[(*setting.pair, row.against)]
             drawn: dict[str, Any] = {"resamples": count, "seed": seed, "bootstrap": False}
-            scores = compared_scores(setting, row.point, other, row.level, row.statistic)
-            swapped = swapped_unit(scores, row.level, row.statistic, row.test, self.unit)
+            scores = scores_of_two(setting, row.point, other, row.level, row.statistic)
+            swapped = unit_to_swap(scores, row.level, row.statistic, row.test, self.unit)
             again = compare_swapping(swapped, scores, setting, row.point, other, row.statistic, **drawn)
             yield replace(row, p=again.p, resamples=count, seed=seed)
 
     def _tests(
         self,
         scores: Scores,
-        setting: Finished,
+        setting: ScoredSetting,
         point: str,
-        other: Finished,
+        other: ScoredSetting,
         level: str,
         statistic: Any,
         family: str,
@@ -288,7 +288,7 @@ class SignificanceEvaluation(OnGrid):
         # The unit decides whether systems, segments or both are swapped.
         tests = [test if of_segments or test not in UNITS else f"perm_{self.unit}" for test in self.tests]
         for test in dict.fromkeys(tests):
-            swapped = swapped_unit(scores, level, statistic, test, self.unit)
+            swapped = unit_to_swap(scores, level, statistic, test, self.unit)
             if swapped not in by_unit:
                 drawn: dict[str, Any] = {"resamples": self.resamples, "seed": self.seed}
                 by_unit[swapped] = compare_swapping(swapped, scores, setting, point, other, statistic, **drawn)
@@ -323,7 +323,7 @@ class SignificanceEvaluation(OnGrid):
 def _value(scores: Scores, statistic: Any) -> float:
     """The statistic of a metric."""
     if statistic in AGREEMENTS:
-        return compared(replace(scores, y=scores.x), statistic, "inputs", resamples=1, bootstrap=False).x
+        return compare_metrics(replace(scores, y=scores.x), statistic, "inputs", resamples=1, bootstrap=False).x
     return correlate(statistic, scores.x, scores.human)
 
 
@@ -336,7 +336,7 @@ def _williams(scores: Scores, statistic: Any, both: Comparison) -> float:
     return williams(both.x, both.y, between, both.n)
 
 
-def _where(setting: Finished, point: str, other: Finished, level: str, statistic: str) -> dict[str, Any]:
+def _where(setting: ScoredSetting, point: str, other: ScoredSetting, level: str, statistic: str) -> dict[str, Any]:
     """The names of a row's comparison: a metric at a point, or two unboosted metrics."""
     alone = point == BASE
     return {
@@ -379,7 +379,7 @@ def significance_ranks(values: Sequence[float], p_of: Mapping[tuple[int, int], f
     return ranks
 
 
-def adjusted(rows: Iterable[TestRow]) -> list[TestRow]:
+def adjust_p_values(rows: Iterable[TestRow]) -> list[TestRow]:
     """The rows with p values adjusted within their families, and how many comparisons there are in the name."""
     import pandas as pd
 
@@ -391,6 +391,6 @@ def adjusted(rows: Iterable[TestRow]) -> list[TestRow]:
     columns = [by_family.transform(how) for how in ("count", holm, benjamini_hochberg)]
     corrected = []
     for row, size, p_holm, p_bh in zip(rows, *columns, strict=True):
-        family = f"{row.family}: {counted(size, 'comparison')}"
+        family = f"{row.family}: {pluralize(size, 'comparison')}"
         corrected.append(replace(row, family=family, p_holm=p_holm, p_bh=p_bh))
     return corrected

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bmx_grid.core.errors import ConfigError, unknown
 from bmx_grid.core.ragged import Floats
 from bmx_grid.datasets.segments import SegmentSet
-from bmx_grid.evaluations.base import BASE, NOTHING, Estimate, Finished, SettingRow
+from bmx_grid.evaluations.base import BASE, NOTHING, Estimate, ScoredSetting, SettingRow
 from bmx_grid.measures.correlation import FEWEST, correlate
 from bmx_grid.measures.correlations_of_resamples import resampled_correlations
 from bmx_grid.measures.multiple_tests import LEVEL, holm, seed_of_repeats, select_repeats
@@ -63,7 +63,7 @@ class SliceRow(SettingRow):
 class Slice:
     """The segments of a setting that share a value; rows: their positions."""
 
-    setting: Finished = field(repr=False)
+    setting: ScoredSetting = field(repr=False)
     by: str
     name: str
     rows: NDArray[np.int64]
@@ -71,7 +71,7 @@ class Slice:
 
     def row(self, point: str, drawn: Mapping[str, int]) -> SliceRow:
         """The row of a point, without a correction."""
-        scores, human, clusters = self._of(self.setting.points[point])
+        scores, human, clusters = self._select_rows(self.setting.points[point])
         used = np.isfinite(scores) & np.isfinite(human)
         labels = codes(clusters[used])
         value = NOTHING
@@ -92,18 +92,18 @@ class Slice:
             return replace(row, verdict="baseline")
         if row.n_segments < FEWEST:
             return row
-        found = self.compared(point, **drawn)
+        found = self.compare_point(point, **drawn)
         p = found.p if drawn["resamples"] else math.nan
         return replace(row, gain=Estimate(found.difference, found.low, found.high), p=p)
 
-    def compared(self, point: str, **drawn: Any) -> Any:
+    def compare_point(self, point: str, **drawn: Any) -> Any:
         """A point against the baseline (`paired_tests.compare`)."""
         direction = self.setting.direction
-        boosted, human, clusters = self._of(self.setting.points[point])
-        base, _, _ = self._of(self.setting.points[BASE])
+        boosted, human, clusters = self._select_rows(self.setting.points[point])
+        base, _, _ = self._select_rows(self.setting.points[BASE])
         return compare(direction * boosted, direction * base, human, clusters, **drawn)
 
-    def _of(self, scores: Floats) -> tuple[Floats, Floats, NDArray[np.int64]]:
+    def _select_rows(self, scores: Floats) -> tuple[Floats, Floats, NDArray[np.int64]]:
         """Scores, human scores and clusters of the segments."""
         human = self.setting.segments.human_scores
         return scores[self.rows], human[self.rows], self.setting.codes.clusters[self.rows]
@@ -130,7 +130,7 @@ def columns_of_set(segments: SegmentSet) -> list[str]:
     return columns
 
 
-def slices_of(setting: Finished, by: str) -> Iterator[Slice]:
+def slices_of(setting: ScoredSetting, by: str) -> Iterator[Slice]:
     """The slices of a column in the order of its values; none if the data have no such column."""
     labels, names = _labels(setting, by)
     rated = np.isfinite(setting.segments.human_scores)
@@ -139,7 +139,7 @@ def slices_of(setting: Finished, by: str) -> Iterator[Slice]:
         yield Slice(setting, by, name, np.flatnonzero(labels == name), n_unnamed)
 
 
-def slice_rows(setting: Finished, by: Sequence[str], drawn: Mapping[str, int]) -> list[SliceRow]:
+def slice_rows(setting: ScoredSetting, by: Sequence[str], drawn: Mapping[str, int]) -> list[SliceRow]:
     """The rows of all slices and points of a setting, not yet corrected; drawn: resamples and seed."""
     rows = []
     for name in by:
@@ -148,7 +148,7 @@ def slice_rows(setting: Finished, by: Sequence[str], drawn: Mapping[str, int]) -
     return rows
 
 
-def corrected(rows: Sequence[tuple[Finished, SliceRow]], resamples: int, seed: int) -> Iterator[SliceRow]:
+def correct_p_values(rows: Sequence[tuple[ScoredSetting, SliceRow]], resamples: int, seed: int) -> Iterator[SliceRow]:
     """The rows of a sweep with p values corrected as one family, and verdicts.
 
     In a large family, tests near their smallest p are done again with more resamples (`select_repeats`).
@@ -160,7 +160,7 @@ def corrected(rows: Sequence[tuple[Finished, SliceRow]], resamples: int, seed: i
         for place in np.flatnonzero(repeated).tolist():
             setting, row = rows[place]
             (part,) = (found for found in slices_of(setting, row.by) if found.name == row.slice)
-            p[place] = part.compared(row.point, **drawn).p
+            p[place] = part.compare_point(row.point, **drawn).p
     for (_, row), value, adjusted in zip(rows, p.tolist(), holm(p).tolist(), strict=True):
         yield replace(row, p=value, p_holm=adjusted, verdict=_verdict(row, adjusted))
 
@@ -184,7 +184,7 @@ def _correlation(scores: Floats, human: Floats, clusters: Any, drawn: Mapping[st
     return Estimate(r, low, high)
 
 
-def _labels(setting: Finished, by: str) -> tuple[Labels, list[str]]:
+def _labels(setting: ScoredSetting, by: str) -> tuple[Labels, list[str]]:
     """object[N] the slice of each segment, None for one in no slice; and the slices in order."""
     segments = setting.segments
     if by in LENGTHS:
@@ -192,26 +192,26 @@ def _labels(setting: Finished, by: str) -> tuple[Labels, list[str]]:
             return _none(len(segments)), []
         words = setting.segment_words(LENGTHS[by])
         counts = np.array([len(row) for row in words], dtype=np.float64)
-        return _binned(counts, LENGTH_BINS, "{} words")
+        return _bin_values(counts, LENGTH_BINS, "{} words")
     if by in NAMED:
         labels = np.array([getattr(segment, by) for segment in segments.segments] or [None], dtype=object)
         labels = labels[: len(segments)]
-        return labels, _known(labels.tolist())
+        return labels, _sorted_labels(labels.tolist())
     scores = segments.judgements.scores.get(by)
     if scores is None or by == segments.judgements.primary:
         return _none(len(segments)), []
-    return _binned(scores, SCORE_BINS, "{}")
+    return _bin_values(scores, SCORE_BINS, "{}")
 
 
 def _none(count: int) -> Labels:
     return np.full(count, None, dtype=object)
 
 
-def _known(labels: Iterable[str | None]) -> list[str]:
+def _sorted_labels(labels: Iterable[str | None]) -> list[str]:
     return sorted({label for label in labels if label is not None})
 
 
-def _binned(values: Floats, bins: int, form: str) -> tuple[Labels, list[str]]:
+def _bin_values(values: Floats, bins: int, form: str) -> tuple[Labels, list[str]]:
     """The range of each value among so many of nearly equal sizes; a few values are a slice each. NaN is in none."""
     known = values[np.isfinite(values)]
     distinct = np.unique(known)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_h
 
 import numpy as np
 
-from bmx_grid.core.errors import DataError, DataMissingError, shown
+from bmx_grid.core.errors import DataError, DataMissingError, quote_value
 from bmx_grid.core.storage import check_regular
-from bmx_grid.core.wording import first_line, visible
+from bmx_grid.core.wording import escape_unprintable, first_line
 from bmx_grid.evaluations.base import NAMES, ColumnKind, SettingRow, columns_of
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Tables(Mapping[str, "pd.DataFrame"]):
             self._frames[name] = as_frame(table, self._origin(name))
         return self._frames[name]
 
-    def checked(self, name: str, row: type) -> pd.DataFrame:
+    def checked_table(self, name: str, row: type) -> pd.DataFrame:
         """A table with the columns of a class of rows; without rows if it is missing.
 
         Raises DataError that names the file, and the column of another type than its field in `row` or the duplicated
@@ -85,7 +85,7 @@ class Tables(Mapping[str, "pd.DataFrame"]):
 
 
 def checked_frame(table: pa.Table, row: type, origin: str) -> pd.DataFrame:
-    """The columns that a class of rows has. Raises DataError as `Tables.checked`."""
+    """The columns that a class of rows has. Raises DataError as `Tables.checked_table`."""
     import pandas as pd
 
     cells = checked_columns(table, row, origin)
@@ -101,9 +101,9 @@ def kinds_of(row: type) -> dict[str, ColumnKind]:
 
 
 def checked_columns(table: pa.Table, row: type, origin: str) -> dict[str, list[Any]]:
-    """The values of the columns that a class of rows has, by name. Raises DataError as `Tables.checked`."""
+    """The values of the columns that a class of rows has, by name. Raises DataError as `Tables.checked_table`."""
     kinds = kinds_of(row)
-    table = _with_later_columns(table, row)
+    table = _add_later_columns(table, row)
     check_columns(table, kinds, origin)
     cells = {}
     for name, kind in kinds.items():
@@ -122,7 +122,7 @@ def checked_columns(table: pa.Table, row: type, origin: str) -> dict[str, list[A
     return cells
 
 
-def _with_later_columns(table: pa.Table, row: type) -> pa.Table:
+def _add_later_columns(table: pa.Table, row: type) -> pa.Table:
     """The table with the columns that an earlier version did not write, as NaN."""
     import pyarrow as pa
 
@@ -144,19 +144,19 @@ def check_columns(
     for name, kind in kinds.items():
         count = table.column_names.count(name)
         if count == 0:
-            raise _damaged(origin, f"no column {name}")
+            raise _table_error(origin, f"no column {name}")
         if count > 1:
-            raise _damaged(origin, f"more than one column {name}")
+            raise _table_error(origin, f"more than one column {name}")
         stored_type = table.schema.field(name).type
         value_type = stored_type
         if pa.types.is_dictionary(stored_type):
             value_type = stored_type.value_type
         if not _holds(kind, value_type):
-            raise _damaged(origin, f"the column {name} holds {stored_type}, not {kind}s")
+            raise _table_error(origin, f"the column {name} holds {stored_type}, not {kind}s")
         # An empty number is undefined; an empty name or count is damage.
         may_be_empty = kind == "number" or name in empty
         if table.column(name).null_count and not may_be_empty:
-            raise _damaged(origin, f"the column {name} has empty cells")
+            raise _table_error(origin, f"the column {name} has empty cells")
     _check_names(table, origin)
 
 
@@ -164,10 +164,10 @@ def _check_names(table: pa.Table, origin: Path | str) -> None:
     names = table.column_names
     for name in names:
         if names.count(name) > 1:
-            raise _damaged(origin, f"more than one column {visible(name)}")
+            raise _table_error(origin, f"more than one column {escape_unprintable(name)}")
 
 
-def _damaged(origin: Path | str, problem: str) -> DataError:
+def _table_error(origin: Path | str, problem: str) -> DataError:
     """The error of a table that no sweep of this version wrote so."""
     return DataError(f"{origin}: {problem}; {EDITED}.")
 
@@ -204,7 +204,7 @@ def _check_labels(values: Sequence[str], name: str, labels: Sequence[str], origi
     for number, value in enumerate(values, 1):
         if value not in labels:
             expected = ", ".join(map(repr, labels))
-            raise _damaged(origin, f"row {number}: unknown {name} {shown(value)}; expected one of {expected}")
+            raise _table_error(origin, f"row {number}: unknown {name} {quote_value(value)}; expected one of {expected}")
 
 
 def _check_once(keys: Sequence[tuple[Any, ...]], origin: str) -> None:
@@ -216,9 +216,9 @@ def _check_once(keys: Sequence[tuple[Any, ...]], origin: str) -> None:
     for number, key in enumerate(keys, 1):
         if key in seen:
             # Cut: a value may be a whole text.
-            parts = [visible(str(value))[:60] for value in key]
+            parts = [escape_unprintable(str(value))[:60] for value in key]
             label = " · ".join(parts)
-            raise _damaged(origin, f"row {number} repeats {label}")
+            raise _table_error(origin, f"row {number} repeats {label}")
         seen.add(key)
 
 

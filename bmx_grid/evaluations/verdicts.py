@@ -14,8 +14,8 @@ from typing import Any, Literal
 import numpy as np
 
 from bmx_grid.core.ragged import Floats
-from bmx_grid.core.wording import counted, p_in_words
-from bmx_grid.evaluations.base import NOTHING, Estimate, Finished, SettingRow
+from bmx_grid.core.wording import p_in_words, pluralize
+from bmx_grid.evaluations.base import NOTHING, Estimate, ScoredSetting, SettingRow
 from bmx_grid.evaluations.boost_evidence import (
     ALL,
     COMBINED,
@@ -32,11 +32,11 @@ from bmx_grid.evaluations.boost_evidence import (
     BoostRow,
     KeptCorrelations,
     Key,
-    contrasts,
-    lines_of,
+    build_contrasts,
+    contrast_rows,
     original_of,
 )
-from bmx_grid.evaluations.held_out import Rated, has_groups
+from bmx_grid.evaluations.held_out import RatedSegments, has_groups
 from bmx_grid.measures.correlation import TIE, Coefficient
 from bmx_grid.measures.multiple_tests import holm
 from bmx_grid.measures.resampling import CONFIDENCE, interval_kind
@@ -186,7 +186,7 @@ class Verdict(SettingRow):
         return f"{over}, each chosen on {chosen_on}; interval: {interval}"
 
 
-def judged(evidence: Sequence[Verdict], smallest_gain: float = SMALLEST_GAIN) -> list[Verdict]:
+def label_gains(evidence: Sequence[Verdict], smallest_gain: float = SMALLEST_GAIN) -> list[Verdict]:
     """The verdicts on some evidence, each corrected over the family of all that answer the same question.
 
     Significant is a gain or a partial correlation whose 95 % interval lies above 0 and whose p value is at most .05
@@ -210,15 +210,15 @@ def judged(evidence: Sequence[Verdict], smallest_gain: float = SMALLEST_GAIN) ->
     verdicts = []
     for row, partial, gain, size in zip(evidence, corrected["partial"], corrected["gain"], sizes, strict=True):
         row = replace(row, p_partial_holm=partial, p_gain_holm=gain, tried=int(size))
-        label, because = _labelled(row, smallest_gain)
+        label, because = _choose_label(row, smallest_gain)
         # So few make a verdict, and a reader should know that they do.
         if FEWEST_UNITS <= row.units[0] < FEW:
-            because += f"; it rests on {counted(*row.units)} only"
+            because += f"; it rests on {pluralize(*row.units)} only"
         verdicts.append(replace(row, verdict=label, because=because))
     return verdicts
 
 
-def _labelled(row: Verdict, smallest: float) -> tuple[Label, str]:
+def _choose_label(row: Verdict, smallest: float) -> tuple[Label, str]:
     """The label, and why; the p values of the row are corrected."""
     gain = row.gain
     alpha = 1 - CONFIDENCE
@@ -226,7 +226,7 @@ def _labelled(row: Verdict, smallest: float) -> tuple[Label, str]:
     if math.isnan(gain.value):
         return TOO_LITTLE, "no gain is defined on these segments"
     if row.units[0] < FEWEST_UNITS:
-        units = counted(*row.units)
+        units = pluralize(*row.units)
         return TOO_LITTLE, f"{shown}: {units}, a verdict needs {FEWEST_UNITS}"
     if math.isnan(gain.low):
         return TOO_LITTLE, f"{shown}: its interval is undefined"
@@ -258,10 +258,10 @@ def _correction(estimate: Estimate, p: float, verdicts: int) -> str:
     """Why an estimate whose interval leaves 0 out is not significant; "" for others."""
     if not (estimate.significant or estimate.high < 0):
         return ""
-    return f": not significant after the correction for {counted(verdicts, 'verdict')} ({p_in_words(p)} by Holm)"
+    return f": not significant after the correction for {pluralize(verdicts, 'verdict')} ({p_in_words(p)} by Holm)"
 
 
-def asked(lines: Iterable[BoostRow], boosts: Iterable[str]) -> Iterator[Verdict]:
+def collect_evidence(lines: Iterable[BoostRow], boosts: Iterable[str]) -> Iterator[Verdict]:
     """The evidence that verdicts are requested, from the lines of one metric and explainer on one scope or several.
 
     The declared point of a boost is where other language pairs chose, if all pairs of the scope have it, else where
@@ -336,7 +336,7 @@ def _gain_left(partial_r: float, explained: float) -> float:
 
 def evidence_on(
     kind: Coefficient,
-    rated: Rated,
+    rated: RatedSegments,
     scores: Sequence[Floats],
     resamples: int,
     seed: int,
@@ -344,7 +344,7 @@ def evidence_on(
     has_lengths: bool = True,
     kept: KeptCorrelations | None = None,
 ) -> list[Verdict]:
-    """The evidence for several float64[n] scores over the metric's, to be `judged`.
+    """The evidence for several float64[n] scores over the metric's, for `label_gains`.
 
     The scores were not chosen on these segments. The controls are learned once for all scores. has_lengths: else no
     partial correlation is computed, as one without lengths is not the one of its name. kept: filled with correlations
@@ -353,13 +353,13 @@ def evidence_on(
     names = [str(place) for place in range(len(scores))]
     held_out = {(name, CROSS_FITTED): column for name, column in zip(names, scores, strict=True)}
     not_judged = frozenset() if has_lengths else held_out.keys()
-    gains = contrasts(kind, rated, held_out, seed, not_judged=not_judged, kept=kept)
+    gains = build_contrasts(kind, rated, held_out, seed, not_judged=not_judged, kept=kept)
     nameless = ("", "", "", "")
-    found = asked(lines_of(nameless, rated, gains, resamples, seed), names)
+    found = collect_evidence(contrast_rows(nameless, rated, gains, resamples, seed), names)
     return [replace(evidence, boost="") for evidence in found]
 
 
-def told(row: Verdict, settings: Sequence[Finished], best: Sequence[Mapping[str, float]]) -> Verdict:
+def add_context(row: Verdict, settings: Sequence[ScoredSetting], best: Sequence[Mapping[str, float]]) -> Verdict:
     """Add to the evidence the named groups, the other metrics and the in-sample gain.
 
     named: the groups (systems, raters, domains, documents) in all data of the verdict, which are controlled for.

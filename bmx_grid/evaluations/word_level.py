@@ -13,7 +13,7 @@ import numpy as np
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Flags, Floats, Labels, Ragged, sums_by_text
 from bmx_grid.datasets.segments import SegmentSet
-from bmx_grid.evaluations.base import MOST_RESAMPLES, Estimate, Evaluation, Finished, Measured, SettingRow
+from bmx_grid.evaluations.base import MOST_RESAMPLES, Estimate, Evaluation, Measured, ScoredSetting, SettingRow
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.correlations_of_resamples import resampled_correlations
 from bmx_grid.measures.resampling import codes, interval, number_of
@@ -77,7 +77,7 @@ class TaggedSide:
     fit: TagsRow
 
 
-def tagged_sides(setting: Finished) -> list[TaggedSide]:
+def tagged_sides(setting: ScoredSetting) -> list[TaggedSide]:
     """The sides of a setting that have tags and an explanation, the target first.
 
     An explanation made elsewhere is compared on the tags' own words, to which it is carried where its words are others;
@@ -90,22 +90,22 @@ def tagged_sides(setting: Finished) -> list[TaggedSide]:
         if tags is None:
             continue
         if role in setting.scores.words:
-            sides.append(_of_words(tags, setting.scores.words[role], side))
+            sides.append(_tagged_words(tags, setting.scores.words[role], side))
         elif role in setting.scores.by_role:
-            sides.append(_of_attributions(setting, tags, role, side))
+            sides.append(_tagged_attributions(setting, tags, role, side))
     return sides
 
 
-def _of_attributions(setting: Finished, tags: WordTags, role: Role, side: TaggedText) -> TaggedSide:
+def _tagged_attributions(setting: ScoredSetting, tags: WordTags, role: Role, side: TaggedText) -> TaggedSide:
     # If lower metric scores are better, attributions are negated: a low attribution is a suspected error.
     attributions = setting.scores.by_role[role]
     values = setting.direction * attributions.values
     turned = Ragged(values, attributions.offsets)
     every_text = [True] * len(tags.words)
-    tags = _without_end(tags, every_text)
+    tags = _drop_end_tags(tags, every_text)
     # Bytes, as an array has no hash.
     bad = tags.labels.bad.tobytes()
-    carried = _carried(tags.words, bad, setting.words_of(role))
+    carried = _project_tags(tags.words, bad, setting.words(role))
     gold, scores = carried.only_known(turned)
     fit = TagsRow(
         side=side,
@@ -118,7 +118,7 @@ def _of_attributions(setting: Finished, tags: WordTags, role: Role, side: Tagged
 
 
 @functools.lru_cache(maxsize=4)  # the same for every metric and explainer
-def _carried(words: Rows, bad: bytes, scored: Rows) -> Carried:
+def _project_tags(words: Rows, bad: bytes, scored: Rows) -> Carried:
     """The tags of some words, bad as bytes of bool, on the words that were scored."""
     ends = np.cumsum([len(row) for row in words])
     offsets = np.concatenate([[0], ends]).astype(np.int64)
@@ -127,15 +127,15 @@ def _carried(words: Rows, bad: bytes, scored: Rows) -> Carried:
     return carry_tags(tags, scored)
 
 
-def _of_words(tags: WordTags, explained: WordScores, side: TaggedText) -> TaggedSide:
+def _tagged_words(tags: WordTags, explained: WordScores, side: TaggedText) -> TaggedSide:
     # `<EOS>` is removed from texts in which only one side has it.
     only_one = []
     for words_of_text, tagged_words in zip(explained.words, tags.words, strict=True):
         both = _ends(words_of_text) and _ends(tagged_words)
         only_one.append(not both)
     rows_of_values = explained.values.rows()
-    words, values = _cut(explained.words, rows_of_values, only_one)
-    tags = _without_end(tags, only_one)
+    words, values = _trim_words(explained.words, rows_of_values, only_one)
+    tags = _drop_end_tags(tags, only_one)
     gold = []
     scores = []
     predicted = []
@@ -146,7 +146,7 @@ def _of_words(tags: WordTags, explained: WordScores, side: TaggedText) -> Tagged
         if words_of_text != tagged_words:
             alignment = align(words_of_text, tagged_words)
             n_untagged += len(alignment.tokens_without)
-        known, on_tags, bad = _on_tagged(values[row], alignment)
+        known, on_tags, bad = _project_scores(values[row], alignment)
         gold.append(tags.labels[row][known])
         scores.append(on_tags[known])
         predicted.append(bad[known])
@@ -163,7 +163,7 @@ def _of_words(tags: WordTags, explained: WordScores, side: TaggedText) -> Tagged
     return TaggedSide(gold=compared, scores=ragged, predicted=None, sums=sums, fit=fit)
 
 
-def _on_tagged(values: Floats, alignment: Alignment | None) -> tuple[Flags, Floats, Flags]:
+def _project_scores(values: Floats, alignment: Alignment | None) -> tuple[Flags, Floats, Flags]:
     """For n tagged words: whether they have an attribution, their scores, and whether they are BAD."""
     bad = values < 0
     if alignment is None:
@@ -173,13 +173,13 @@ def _on_tagged(values: Floats, alignment: Alignment | None) -> tuple[Flags, Floa
     return known, carry_scores(alignment, values), carried
 
 
-def _without_end(tags: WordTags, dropped: Sequence[bool]) -> WordTags:
+def _drop_end_tags(tags: WordTags, dropped: Sequence[bool]) -> WordTags:
     """The tags, without those of `<EOS>` in texts in which it is dropped."""
-    words, bad = _cut(tags.words, tags.labels.rows(), dropped)
+    words, bad = _trim_words(tags.words, tags.labels.rows(), dropped)
     return WordTags(words, Labels.from_rows(bad))
 
 
-def _cut(words: Rows, values: Iterable[Any], dropped: Sequence[bool]) -> tuple[Rows, list[Any]]:
+def _trim_words(words: Rows, values: Iterable[Any], dropped: Sequence[bool]) -> tuple[Rows, list[Any]]:
     """The words and their values, without `<EOS>` at the end of texts in which it is dropped."""
     cut_words = []
     cut_values = []
@@ -221,7 +221,7 @@ class WordsEvaluation(Evaluation):
     """
 
     SECONDS: ClassVar[float] = 3e-4
-    GONE: ClassVar[Mapping[str, Any]] = {"eos": "keep", "correlation": "pearson"}
+    REMOVED_FIELDS: ClassVar[Mapping[str, Any]] = {"eos": "keep", "correlation": "pearson"}
     ROWS: ClassVar[Mapping[str, type]] = {"words": WordsRow, "word_tags": TagsRow}
 
     ties: Ties = identity("expected")
@@ -236,18 +236,18 @@ class WordsEvaluation(Evaluation):
             return "no data set of this sweep has word tags"
         return ""
 
-    def of_scope(self, settings: Sequence[Finished]) -> list[dict[str, Any]]:
+    def evaluate_scope(self, settings: Sequence[ScoredSetting]) -> list[dict[str, Any]]:
         """The measures of each side with tags."""
         (setting,) = settings
         sides = tagged_sides(setting)
         rows: list[WordsRow] = []
         for tagged in sides:
-            rows += self._of_scores(setting, tagged)
-            rows += self._of_labels(setting, tagged)
+            rows += self._ranking_rows(setting, tagged)
+            rows += self._label_rows(setting, tagged)
         fits = [tagged.fit for tagged in sides]
         return [{"words": rows, "word_tags": fits}]
 
-    def _of_scores(self, setting: Finished, tagged: TaggedSide) -> list[WordsRow]:
+    def _ranking_rows(self, setting: ScoredSetting, tagged: TaggedSide) -> list[WordsRow]:
         """Measure how well scores rank words, and the correlation of summed scores or labels with human scores."""
         clusters = setting.codes.clusters
         side = tagged.fit.side
@@ -274,7 +274,7 @@ class WordsEvaluation(Evaluation):
         )
         return [*rows, of_sums]
 
-    def _of_labels(self, setting: Finished, tagged: TaggedSide) -> list[WordsRow]:
+    def _label_rows(self, setting: ScoredSetting, tagged: TaggedSide) -> list[WordsRow]:
         """Measure the agreement of labels, imported or cut from scores; texts without labels are left out."""
         clusters = list(setting.clusters)
         if tagged.scores is not None:

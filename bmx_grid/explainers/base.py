@@ -39,11 +39,21 @@ class Explainer(Component):
     Raises ConfigError for no side.
     """
 
+    RENAMED: ClassVar[Mapping[str, str]] = {
+        "given": "load_attributions",
+        "is_given": "is_imported",
+        "members": "expand",
+        "of_metric": "only_for_metric",
+        "shuffles_with": "weight_shuffle_seed",
+        "on_both_sides": "two_sided",
+    }
     stochastic: ClassVar[bool] = False  # whether `plan` draws from `rng`, so that the seed is identity
     marks_errors: ClassVar[bool] = False  # whether attributions are minus the weights of errors (MQM's), 0 without one
     writes_texts: ClassVar[bool] = False  # whether plans hold texts, with single spaces between words, and no masks
 
-    sides: Literal["both", "hypothesis"] | tuple[Side, ...] | None = identity(BOTH_SIDES, later=True, kw_only=True)
+    sides: Literal["both", "hypothesis"] | tuple[Side, ...] | None = identity(
+        BOTH_SIDES, added_later=True, kw_only=True
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -76,10 +86,10 @@ class Explainer(Component):
     @property
     def draws_as(self) -> Explainer:
         """The explainer with whose fingerprint `rng` is made: by default itself, as it explains both sides."""
-        return self.on_both_sides
+        return self.two_sided
 
     @property
-    def on_both_sides(self) -> Self:
+    def two_sided(self) -> Self:
         """This explainer of all texts that a metric reads."""
         if self.sides == BOTH_SIDES:
             return self
@@ -96,25 +106,25 @@ class Explainer(Component):
         """Raise UnavailableError, with the remedy, when this explainer is unavailable. Plans nothing."""
 
     @property
-    def shuffles_with(self) -> int | None:
+    def weight_shuffle_seed(self) -> int | None:
         """The seed with which the metric's weights are permuted before it scores; None, the default: unchanged."""
         return None
 
-    def members(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Explainer]:
+    def expand(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Explainer]:
         """The explainers, by name, that this option expands to in a sweep of these sets: by default itself."""
         return {name: self}
 
     @property
-    def of_metric(self) -> str | None:
+    def only_for_metric(self) -> str | None:
         """The one metric with scores from a file that it explains, by name; None, the default, for any metric."""
         return None
 
     @property
-    def is_given(self) -> bool:
+    def is_imported(self) -> bool:
         """Whether its explanations exist before a sweep (`given`), so that it plans nothing."""
-        return type(self).given is not Explainer.given
+        return type(self).load_attributions is not Explainer.load_attributions
 
-    def given(self, segments: SegmentSet, words: PairWords) -> tuple[Explainer, AttributionSet] | None:
+    def load_attributions(self, segments: SegmentSet, words: PairWords) -> tuple[Explainer, AttributionSet] | None:
         """The explanations of these segments if they exist already; None, the default, for an explainer that plans.
 
         words: how the texts are segmented, to whose words the explanations are carried. The set has no scores (NaN).

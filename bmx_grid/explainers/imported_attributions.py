@@ -16,7 +16,7 @@ import numpy as np
 from bmx_grid.core.errors import ConfigError, DataError, ExplainError, unknown
 from bmx_grid.core.identity import RUNTIME, identity, runtime
 from bmx_grid.core.ragged import Floats, Ragged
-from bmx_grid.core.wording import counted
+from bmx_grid.core.wording import pluralize
 from bmx_grid.datasets.file_source import FileSource, ImportedFile
 from bmx_grid.datasets.imported_files import ROLE_OF_SIDE, WORD_ROLES, read_word_file
 from bmx_grid.datasets.mlqe_pe import read_sub_words, word_probabilities
@@ -95,16 +95,16 @@ class Imported(FileSource, Explainer):
         return f"imported|explanations:{self.explanations or 'unread'}|version:{self.VERSION}"
 
     @property
-    def of_metric(self) -> str | None:
+    def only_for_metric(self) -> str | None:
         return self.name if self.one_metric else None
 
-    def members(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Self]:
+    def expand(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Self]:
         """The explainers that this option expands to, as of `FileSource`."""
         one_metric = not self.files and self.has("metric")
-        members = super().members(name, sets)
+        members = super().expand(name, sets)
         return {label: dataclasses.replace(member, one_metric=one_metric) for label, member in members.items()}
 
-    def given(self, segments: SegmentSet, words: PairWords) -> tuple[Explainer, AttributionSet]:
+    def load_attributions(self, segments: SegmentSet, words: PairWords) -> tuple[Explainer, AttributionSet]:
         """The attributions of these segments, and this explainer with their digest.
 
         Raises DataMissingError without a file or row of the language pair; DataError naming file, row and value if a
@@ -112,7 +112,7 @@ class Imported(FileSource, Explainer):
         """
         sides: dict[Role, _Side] = {}
         for name, path in self.paths(segments).items():
-            for role, side in self._read(path, ROLE_OF_SIDE.get(name), segments, words).items():
+            for role, side in self._read_values(path, ROLE_OF_SIDE.get(name), segments, words).items():
                 if role in sides:
                     raise DataError(f"{path}: holds word scores of the {role}, and so does another file; choose one.")
                 sides[role] = side
@@ -149,7 +149,7 @@ class Imported(FileSource, Explainer):
     def count_texts(self, n_words: int) -> NoReturn:
         self.plan((), np.random.default_rng(0))
 
-    def _read(self, path: Path, role: Role | None, segments: SegmentSet, words: PairWords) -> dict[Role, _Side]:
+    def _read_values(self, path: Path, role: Role | None, segments: SegmentSet, words: PairWords) -> dict[Role, _Side]:
         """The content of a file, by role. role: in the file's name; None without one."""
         file_name = path.name.lower()
         hypotheses = words.rows("hypothesis", segments.texts("hypothesis"))
@@ -199,7 +199,7 @@ class Imported(FileSource, Explainer):
         tags = segments.judgements.tags.get(role)
         published: list[Rows] = []
         if tags is not None:
-            published = [tags.words, tuple(map(_without_blanks, tags.words))]
+            published = [tags.words, tuple(map(_drop_blanks, tags.words))]
         words = tuple(rows.words) if "words" in rows else _fitting(file.path, rows, [*published, scored])
         if file.are_labels and published:
             _check_published(file.path, rows, words, published)
@@ -219,7 +219,7 @@ class Imported(FileSource, Explainer):
                 values.append(sign * value + 0.0)  # no -0.0: one digest for equal values
             lines.append(line)
         word_scores = WordScores(tuple(lines), Ragged.from_rows(values), file.are_labels)
-        return _carried(word_scores, scored, refused, self.tokens, segments, file.path)
+        return _project_values(word_scores, scored, refused, self.tokens, segments, file.path)
 
     def _from_sub_words(self, path: Path, segments: SegmentSet, scored: Rows) -> _Side:
         """Values of an archive of MLQE-PE: log-probabilities of sub-words, combined to words of the N texts.
@@ -229,8 +229,8 @@ class Imported(FileSource, Explainer):
         pieces, logs = read_sub_words(path, segments.language_pair)
         if len(pieces) != len(segments.all_ids):
             raise DataError(
-                f"{path}: sub-words of {counted(len(pieces), 'sentence')}, but {segments.dataset} "
-                f"{segments.language_pair} has {counted(len(segments.all_ids), 'segment')}; name the archive of this "
+                f"{path}: sub-words of {pluralize(len(pieces), 'sentence')}, but {segments.dataset} "
+                f"{segments.language_pair} has {pluralize(len(segments.all_ids), 'segment')}; name the archive of this "
                 "data set."
             )
         # the archive has all segments of the data set, `segments` perhaps a part
@@ -242,7 +242,7 @@ class Imported(FileSource, Explainer):
             return _Side(None, pieces, self._from_logs(logs), {})
         scored_logs, other_translations = word_probabilities(pieces, logs, scored, self.sub_words)
         refused = dict.fromkeys(other_translations, "its sub-words in the file are those of another translation")
-        attributed, attributed_logs = _with_values(scored, scored_logs, refused)
+        attributed, attributed_logs = _select_explained(scored, scored_logs, refused)
         tags = segments.judgements.tags.get("hypothesis")
         tagged = scored
         tagged_logs = scored_logs
@@ -272,7 +272,7 @@ class _Side(NamedTuple):
     refused: dict[int, str]
 
 
-def _without_blanks(words: Sequence[str]) -> tuple[str, ...]:
+def _drop_blanks(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(word for word in words if BLANK.sub("", word))
 
 
@@ -289,8 +289,8 @@ def _fitting(path: Path, rows: Any, choices: Sequence[Rows]) -> Rows:
         first_wrong_rows.append(int(np.argmax(differs)))
     row = first_wrong_rows[0]
     raise DataError(
-        f"{path}, {rows.place.iloc[row]}: {counted(int(lengths[row]), 'value')} for "
-        f"{counted(len(choices[0][row]), 'word')}; write one value per word, or add the words."
+        f"{path}, {rows.place.iloc[row]}: {pluralize(int(lengths[row]), 'value')} for "
+        f"{pluralize(len(choices[0][row]), 'word')}; write one value per word, or add the words."
     )
 
 
@@ -306,7 +306,7 @@ def _check_published(path: Path, rows: Any, words: Rows, published: Sequence[Row
             )
 
 
-def _carried(
+def _project_values(
     words: WordScores, scored: Rows, refused: dict[int, str], how: How, segments: SegmentSet, path: Path
 ) -> _Side:
     """The values of the file's words on the N texts' scored words that they share characters with.
@@ -347,10 +347,10 @@ def _carried(
         carried.append(carry_scores(links, values, how))
         unlinked = [tokens[token] for token in links.tokens_without]
         unlinked += [line[word] for word in links.words_without]
-        lost += [(row, word) for word in _without_blanks(unlinked)]
+        lost += [(row, word) for word in _drop_blanks(unlinked)]
     if lost:
         _warn_of_lost(path, lost, segments)
-    attributed, attributions = _with_values(scored, Ragged.from_rows(carried), refused)
+    attributed, attributions = _select_explained(scored, Ragged.from_rows(carried), refused)
     return _Side(words, attributed, attributions, dict(sorted(refused.items())))
 
 
@@ -361,13 +361,13 @@ def _warn_of_lost(path: Path, lost: Sequence[tuple[int, str]], segments: Segment
     if len(lost) > MOST_NAMED:
         named.append("…")
     warnings.warn(
-        f"{path}: of {counted(n_segments, 'segment')}, {counted(len(lost), 'word')} "
+        f"{path}: of {pluralize(n_segments, 'segment')}, {pluralize(len(lost), 'word')} "
         f"without a counterpart in the other tokenisation left out: {', '.join(named)}",
         stacklevel=3,
     )
 
 
-def _with_values(scored: Rows, values: Ragged, refused: Mapping[int, str]) -> tuple[Rows, Ragged]:
+def _select_explained(scored: Rows, values: Ragged, refused: Mapping[int, str]) -> tuple[Rows, Ragged]:
     """The scored words that have a value, and these values; all words of the texts that are refused."""
     attributed = []
     kept_values = []

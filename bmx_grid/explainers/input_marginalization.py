@@ -22,9 +22,9 @@ import numpy as np
 from bmx_grid.core.errors import UnavailableError
 from bmx_grid.core.identity import digest, identity, runtime
 from bmx_grid.core.ragged import Flags, Floats, Ints
-from bmx_grid.core.wording import counted
+from bmx_grid.core.wording import pluralize
 from bmx_grid.explainers.base import Explainer
-from bmx_grid.models.encoding import in_batches, note_truncated, padded
+from bmx_grid.models.encoding import note_truncated, pad, run_batches
 from bmx_grid.models.files import check_model, model_identity
 from bmx_grid.models.loading import Device, Dtype, LoadedModel, load_model
 from bmx_grid.words.perturbation import Plan, join_words
@@ -51,7 +51,7 @@ class InputMarginalization(Explainer):
     """
 
     writes_texts: ClassVar[bool] = True
-    GONE: ClassVar[Mapping[str, Any]] = {"max_words": None}
+    REMOVED_FIELDS: ClassVar[Mapping[str, Any]] = {"max_words": None}
 
     model: str = identity("bert-base-multilingual-cased")
     revision: str | None = identity("3f076fdb1ab68d5b2880cb87a0886f315b8146f8")
@@ -67,7 +67,7 @@ class InputMarginalization(Explainer):
         """Raise UnavailableError, with the remedy, when the masked language model is unavailable."""
         check_model(self.model, self.revision)
 
-    def pretrained(self) -> tuple[tuple[str, str | None], ...]:
+    def pretrained_models(self) -> tuple[tuple[str, str | None], ...]:
         return ((self.model, self.revision),)
 
     def fingerprint(self) -> dict[str, Any]:
@@ -128,14 +128,14 @@ def _plan(explainer: InputMarginalization, words: tuple[str, ...], _fingerprint:
             exponentials = np.exp(shares)
             shares = exponentials / exponentials.sum()
         for text in candidates[:count]:
-            texts.append(_with_word(words, place, text))
+            texts.append(_replace_word(words, place, text))
         places += [place] * count
         weights.append(shares)
     design = np.array(places, dtype=np.intp), np.concatenate(weights)
     return Plan(words, texts=texts, design=design)
 
 
-def _with_word(words: tuple[str, ...], place: int, word: str) -> str:
+def _replace_word(words: tuple[str, ...], place: int, word: str) -> str:
     before = words[:place]
     after = words[place + 1 :]
     return join_words([*before, word, *after])
@@ -155,7 +155,7 @@ def propose(
     import torch
 
     ids, masks = _encode(loaded, words, places)
-    rows, attended = padded(ids, loaded.tokenizer.pad_token_id)
+    rows, attended = pad(ids, loaded.tokenizer.pad_token_id)
     mask_of_row = np.array(masks)
     best = []
     probabilities = []
@@ -170,7 +170,7 @@ def propose(
     # every row is as wide as the widest: they come in order
     widths = np.full(len(ids), rows.shape[1])
     with torch.inference_mode():
-        in_batches(work, widths, loaded, batch_tokens)
+        run_batches(work, widths, loaded, batch_tokens)
     texts, _ = _candidates(loaded)
     fillings = []
     for row in np.concatenate(best).tolist():
@@ -215,7 +215,7 @@ def _encode(loaded: LoadedModel, words: tuple[str, ...], places: Sequence[int]) 
     texts = []
     starts = []
     for place in places:
-        texts.append(_with_word(words, place, tokenizer.mask_token))
+        texts.append(_replace_word(words, place, tokenizer.mask_token))
         # the empty word in its place leaves the text before it, with the space between
         before = join_words([*words[:place], ""])
         starts.append(len(before))
@@ -237,7 +237,7 @@ def _encode(loaded: LoadedModel, words: tuple[str, ...], places: Sequence[int]) 
         masks.append(position)
     if note_truncated(too_long, f"{loaded.name} (windows around masked words)"):
         warnings.warn(
-            f"model '{loaded.name}': a side of {counted(len(words), 'word')} has more than {loaded.max_length} "
+            f"model '{loaded.name}': a side of {pluralize(len(words), 'word')} has more than {loaded.max_length} "
             "tokens; of such sides it reads the part around each masked word. This is reported once per model.",
             stacklevel=2,
         )
@@ -269,8 +269,8 @@ def load_masked_lm(model: str, revision: str | None, dtype: Dtype, device: Devic
     """The model as `load_model` keeps it, whose `max_length` is at most this one.
 
     Of a longer text it reads the window of so many tokens, special ones included, that has the masked word in its
-    middle (at an end of the text, near that end). Such texts are counted (`encoding.truncated`), once for each masked
-    word. Raises UnavailableError when it is unavailable, or is not a masked language model.
+    middle (at an end of the text, near that end). Such texts are counted (`encoding.count_truncated`), once for each
+    masked word. Raises UnavailableError when it is unavailable, or is not a masked language model.
     """
     loaded = load_model("masked_lm", model, revision, dtype=dtype, device=device)
     if loaded.tokenizer.mask_token_id is None or not loaded.tokenizer.is_fast:
@@ -278,11 +278,11 @@ def load_masked_lm(model: str, revision: str | None, dtype: Dtype, device: Devic
             f"model '{model}': its tokenizer has no mask token, or does not give the places of its tokens in the text; "
             "name a masked language model with a tokenizer.json."
         )
-    return _with_limit(loaded, max_length)
+    return _limit_length(loaded, max_length)
 
 
 @lru_cache(maxsize=1)
-def _with_limit(loaded: LoadedModel, max_length: int) -> LoadedModel:
+def _limit_length(loaded: LoadedModel, max_length: int) -> LoadedModel:
     return replace(loaded, max_length=min(max_length, loaded.max_length))
 
 

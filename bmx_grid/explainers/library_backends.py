@@ -44,7 +44,7 @@ def explain_by_lime(plan: Plan, scores: Floats, kernel_width: float, alpha: floa
 
     assert plan.keep is not None
     n_samples, n = plan.keep.shape
-    known = _by_mask(plan.keep, scores)
+    known = _scores_by_mask(plan.keep, scores)
 
     def predict(texts: list[str]) -> Floats:
         masks = []
@@ -85,7 +85,7 @@ def explain_by_shap(plan: Plan, scores: Floats, max_evals: int, seed: int | None
 
     assert plan.keep is not None
     n = len(plan.words)
-    known = _by_mask(plan.keep, scores)
+    known = _scores_by_mask(plan.keep, scores)
 
     def masker(mask: Flags, _: Any) -> tuple[Flags]:
         return (mask[None, :].copy(),)
@@ -114,7 +114,7 @@ def _own_global_draws() -> Iterator[None]:
             np.random.set_state(state)  # noqa: NPY002
 
 
-def _by_mask(keep: Flags, scores: Floats) -> dict[bytes, float]:
+def _scores_by_mask(keep: Flags, scores: Floats) -> dict[bytes, float]:
     """The score of each mask, by its bytes: an array is no key."""
     return {row.tobytes(): float(score) for row, score in zip(keep, scores, strict=True)}
 

@@ -38,7 +38,7 @@ class Lime(Explainer):
 
     stochastic: ClassVar[bool] = True
 
-    GONE: ClassVar[Mapping[str, Any]] = {
+    REMOVED_FIELDS: ClassVar[Mapping[str, Any]] = {
         "feature_selection": "none",
         "num_features": None,
         "bow": False,
@@ -54,7 +54,7 @@ class Lime(Explainer):
     @property
     def draws_as(self) -> Explainer:
         """The batched engine."""
-        return replace(self.on_both_sides, backend="batched")
+        return replace(self.two_sided, backend="batched")
 
     def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> Plan:
         """num_samples texts, the first unperturbed."""

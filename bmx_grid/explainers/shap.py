@@ -21,7 +21,7 @@ from bmx_grid.core.errors import ExplainError
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.core.threads import one_blas_thread
-from bmx_grid.core.wording import counted
+from bmx_grid.core.wording import pluralize
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.explainers.library_backends import explain_by_shap
 from bmx_grid.words.perturbation import Plan
@@ -44,7 +44,7 @@ class Shap(Explainer):
     """
 
     stochastic: ClassVar[bool] = True
-    GONE: ClassVar[Mapping[str, Any]] = {"algorithm": "auto"}
+    REMOVED_FIELDS: ClassVar[Mapping[str, Any]] = {"algorithm": "auto"}
 
     max_evals: int | Literal["auto"] = identity(_USUAL_EVALS, least=3, most=_MOST_EVALS)
     exact_up_to: int = identity(7, least=0, most=_MOST_EXACT)
@@ -54,7 +54,7 @@ class Shap(Explainer):
     @property
     def draws_as(self) -> Explainer:
         """The batched engine."""
-        return replace(self.on_both_sides, backend="batched")
+        return replace(self.two_sided, backend="batched")
 
     def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> Plan:
         """The side unchanged, fully masked, and every mask between.
@@ -99,7 +99,7 @@ class Shap(Explainer):
         least = _evals_of_one_order(n)
         if evals < least:
             raise ExplainError(
-                f"a side of {counted(n, 'word')} takes at least {least} scores (shap, permutation), and "
+                f"a side of {pluralize(n, 'word')} takes at least {least} scores (shap, permutation), and "
                 f"explainer.shap.max_evals is {evals}: raise it to {least} or more, or set it to auto."
             )
         return evals // least

@@ -29,7 +29,7 @@ class ShuffledModel(Explainer):
     def __post_init__(self) -> None:
         super().__post_init__()
         reads_texts = type(self.explainer).explain is not Explainer.explain
-        if self.explainer.is_given or reads_texts:
+        if self.explainer.is_imported or reads_texts:
             name = type(self.explainer).__name__
             raise ConfigError(f"explainer: {name} does not call the metric; choose another, such as erasure or lime.")
 
@@ -44,11 +44,11 @@ class ShuffledModel(Explainer):
     def check(self) -> None:
         self.explainer.check()
 
-    def pretrained(self) -> tuple[tuple[str, str | None], ...]:
-        return self.explainer.pretrained()
+    def pretrained_models(self) -> tuple[tuple[str, str | None], ...]:
+        return self.explainer.pretrained_models()
 
     @property
-    def shuffles_with(self) -> int | None:
+    def weight_shuffle_seed(self) -> int | None:
         return self.seed
 
     def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> Plan:

@@ -16,7 +16,7 @@ from bmx_grid.measures.correlation import FEWEST, TIE, beats
 from bmx_grid.measures.resampling import (
     CELLS,
     blocks,
-    bundled,
+    bundle_clusters,
     draws,
     fitting,
     interval,
@@ -50,7 +50,7 @@ class SegmentPairs:
     n_pairs_of: int
 
     @classmethod
-    def of(cls, human: Floats, groups: Ints, *, seed: int = 0, max_pairs: int = MAX_PAIRS) -> SegmentPairs:
+    def from_groups(cls, human: Floats, groups: Ints, *, seed: int = 0, max_pairs: int = MAX_PAIRS) -> SegmentPairs:
         """All pairs within groups int64[n] of float64[n] human scores without NaN.
 
         Past max_pairs, so many pairs are drawn with replacement (the seed decides), from each group in proportion to
@@ -91,7 +91,7 @@ class SegmentPairs:
         agrees = order == self.by_human
         return float(self.weight @ agrees)
 
-    def calibrated(self, metric: Floats) -> tuple[float, bool, Flags]:
+    def calibrate(self, metric: Floats) -> tuple[float, bool, Flags]:
         """Pairwise accuracy with ties, of float64[n] scores without NaN, at the threshold that makes it largest.
 
         Returns epsilon: pairs whose scores differ by at most this are ties (Deutsch et al. 2023); the smallest of the
@@ -130,12 +130,12 @@ class SegmentPairs:
     def shares(self, agree: Flags) -> tuple[Floats, Floats]:
         """float64[n] the share of the pairs of each row that agree, and float64[G] that of each group; NaN of none."""
         of_group = np.bincount(self.group, minlength=self.n_groups)
-        of_row = self._by_row(None)
-        agreed = self._by_row(agree)
+        of_row = self._pairs_per_row(None)
+        agreed = self._pairs_per_row(agree)
         agreed_of_group = np.bincount(self.group, agree, self.n_groups)
         return ratio(agreed, of_row), ratio(agreed_of_group, of_group)
 
-    def _by_row(self, weights: Flags | None) -> Ints | Floats:
+    def _pairs_per_row(self, weights: Flags | None) -> Ints | Floats:
         """Number or summed weights of the pairs that each row is in, as their first or their second."""
         as_first = np.bincount(self.first, weights, self.n_rows)
         as_second = np.bincount(self.second, weights, self.n_rows)
@@ -227,7 +227,7 @@ def spa(
     metric = metric[shared]
     human = human[shared]
     used = used[shared]
-    bundle_of_item = bundled(np.arange(len(shared)))
+    bundle_of_item = bundle_clusters(np.arange(len(shared)))
     permutations = resamples or 1000
     first, second = np.triu_indices(n_systems, 1)
     together = min(PAIRS_AT_ONCE, fitting(CELLS, len(shared)))

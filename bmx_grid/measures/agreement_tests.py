@@ -22,7 +22,7 @@ from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.measures.agreement import SegmentPairs, members_of
 from bmx_grid.measures.correlation import TIE, below_one
 from bmx_grid.measures.correlations_of_resamples import Unit, check_unit, drawn_units, units_of
-from bmx_grid.measures.ordered import compiled
+from bmx_grid.measures.ordered import compile_kernel
 from bmx_grid.measures.paired_tests import (
     Alternative,
     Comparison,
@@ -149,7 +149,7 @@ def drawn_agreement(
     for name in ("system", "item"):
         if getattr(scores, name) is None:
             raise ValueError(f"{statistic} needs labels of each row's {name}. Add them: Scores(..., {name}=[...]).")
-    used = _in_order(scores)
+    used = _sort_scores(scores)
     assert used.system is not None
     # systems without a used row are no units of swaps
     systems = codes(used.system)
@@ -193,15 +193,15 @@ def _values_of(statistic: AgreementStatistic, used: Scores, n_systems: int) -> t
     """The agreement of both metrics after swaps and draws, and the cells of an array per swap or draw."""
     n = len(used.cluster)
     if statistic == "acc_eq":
-        return _of_segments(used), n
+        return _segment_agreement(used), n
     if used.of_systems is not None:
         n_systems = len(used.of_systems)
     judge = _order if statistic == "pairwise_accuracy" else _sureness
     # every two systems are compared: 2,000 systems take 4 million cells
-    return _of_systems(used, judge), max(n, n_systems**2)
+    return _system_agreement(used, judge), max(n, n_systems**2)
 
 
-def _in_order(scores: Scores) -> Scores:
+def _sort_scores(scores: Scores) -> Scores:
     """The rows with all scores, by system, then by item: a full table of scores is then a reshape.
 
     Each column is below 1, so that means which differ by their rounding tie on any scale.
@@ -231,11 +231,11 @@ def _difference(values: Swapped, swap: Floats, times: Floats) -> Floats:
     return np.asarray(of_x - of_y)
 
 
-def _of_segments(scores: Scores) -> Swapped:
+def _segment_agreement(scores: Scores) -> Swapped:
     """acc_eq of both metrics, each at its own best threshold, after swaps and draws."""
     items = scores.item
     assert items is not None
-    pairs = SegmentPairs.of(scores.human, items)
+    pairs = SegmentPairs.from_groups(scores.human, items)
     untied = pairs.by_human != 0
     # of the scores of x and x, x and y, y and x, y and y
     both = np.stack([unit_variance(scores.x), unit_variance(scores.y)])
@@ -250,7 +250,7 @@ def _of_segments(scores: Scores) -> Swapped:
         apart[source] = np.abs(gaps[source])
         if len(metric) and np.ptp(metric) > 0:
             apart[source] /= metric.std()
-    distance = _ranked(apart, np.abs(gaps))
+    distance = _rank_distances(apart, np.abs(gaps))
     is_threshold = np.zeros(distance.max(initial=0) + 1, dtype=np.int64)
     is_threshold[distance[:, ~untied]] = 1
     is_threshold[0] = 1
@@ -279,7 +279,9 @@ def _of_segments(scores: Scores) -> Swapped:
     def values(swap: Floats, times: Floats) -> Floats:
         drawn = np.ascontiguousarray(times[:, cluster_of_group])
         swapped = swap.astype(np.uint8)
-        gained: Floats = compiled(_most_gained)(first, second, group, gain, places, swapped, drawn, n_thresholds + 1)
+        gained: Floats = compile_kernel(_most_gained)(
+            first, second, group, gain, places, swapped, drawn, n_thresholds + 1
+        )
         # before any threshold is raised all untied pairs count as right: those ordered wrong are lost at the first
         untied_sums = drawn @ share_untied
         groups = drawn @ has_pairs
@@ -288,7 +290,7 @@ def _of_segments(scores: Scores) -> Swapped:
     return values
 
 
-def _ranked(apart: Floats, own: Floats) -> Ints:
+def _rank_distances(apart: Floats, own: Floats) -> Ints:
     """int64[4, M] the rank of each distance: 0 for 0, equal ones share one.
 
     apart: float64[4, M] in standard deviations; own: the same before they were divided, which may round two distances
@@ -346,7 +348,7 @@ def _most_gained(
     return most
 
 
-def _of_systems(scores: Scores, judge: Callable[[Floats, Floats, Floats], Floats]) -> Swapped:
+def _system_agreement(scores: Scores, judge: Callable[[Floats, Floats, Floats], Floats]) -> Swapped:
     """Agreement on pairs of systems of both metrics, after swaps and draws, by their `_order` or `_sureness`."""
     x = unit_variance(scores.x)
     y = unit_variance(scores.y)
@@ -361,7 +363,7 @@ def _of_systems(scores: Scores, judge: Callable[[Floats, Floats, Floats], Floats
     cluster_of_item = np.zeros(n_items, dtype=np.int64)
     cluster_of_item[items] = scores.cluster
 
-    def filled(rows: Floats) -> Floats:
+    def to_table(rows: Floats) -> Floats:
         # each system has each item, in order
         if len(x) == n_systems * n_items:
             return rows.reshape(len(rows), n_systems, n_items)
@@ -370,8 +372,8 @@ def _of_systems(scores: Scores, judge: Callable[[Floats, Floats, Floats], Floats
         return table
 
     ones = np.ones((1, len(x)))
-    seen = filled(ones)[0]
-    judged = filled(scores.human[None])
+    seen = to_table(ones)[0]
+    judged = to_table(scores.human[None])
 
     def values(swap: Floats, times: Floats) -> Floats:
         weights = times[:, cluster_of_item]
@@ -384,7 +386,7 @@ def _of_systems(scores: Scores, judge: Callable[[Floats, Floats, Floats], Floats
         of_y = x + y - of_x
         agreements = []
         for metric in (of_x, of_y):
-            by_metric = judge(filled(metric), seen, weights)
+            by_metric = judge(to_table(metric), seen, weights)
             distances = np.abs(people - by_metric)
             apart = distances[:, first, second]
             if judge is _order:

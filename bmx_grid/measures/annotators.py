@@ -135,7 +135,7 @@ def uniform_kappa(ratings: ArrayLike, categories: int, *, resamples: int = 1000,
     return _agreement(ratings, disagreements, resamples, seed)
 
 
-def standardised(ratings: ArrayLike, *, ddof: int = 0) -> Floats:
+def standardize_ratings(ratings: ArrayLike, *, ddof: int = 0) -> Floats:
     """float64[N, R] ratings less the mean of their annotator, divided by the annotator's standard deviation.
 
     ratings: a column for each annotator, NaN if missing. All ratings of a column count: a rater of several sets

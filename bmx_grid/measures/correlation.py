@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from bmx_grid.core.errors import check_known
 from bmx_grid.core.ragged import Flags, Floats
 from bmx_grid.measures.aggregation import PRECISION
-from bmx_grid.measures.ordered import ordered_grid, without_rounding
+from bmx_grid.measures.ordered import merge_near_equal, ordered_grid
 from bmx_grid.measures.ranked_pair import correlate_ranks
 
 Kind = Literal["pearson", "spearman", "kendall"]
@@ -188,7 +188,7 @@ def correlate_grid(kind: Kind, means: Floats, base: Floats, human: Floats, w: Ar
     if kind == "pearson":
         result[:, blend] = _pearson_grid(means, sums / len(base), base, human, w[blend])
     else:
-        joined = without_rounding(means)
+        joined = merge_near_equal(means)
         result[:, blend] = ordered_grid(kind == "kendall", joined, base, human, w[blend])
     # From moments the metric alone would have other last digits at every p, and than in other tables.
     if not blend.all():

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from bmx_grid.core.errors import ConfigError, unknown
-from bmx_grid.core.ragged import Flags, Floats, Ints, Ragged, concatenate_rows, defined_rows, in_their_rows, take_rows
+from bmx_grid.core.ragged import Flags, Floats, Ints, Ragged, concatenate_rows, defined_rows, expand_rows, take_rows
 from bmx_grid.measures.aggregation import Aggregation, PowerMean, shift_positive
 from bmx_grid.measures.correlation import (
     Kind,
@@ -350,7 +350,7 @@ def segment_means(spec: GridSpec, ground_truth: Ragged, hypothesis: Ragged) -> F
         return known
     words = positive_words(spec.side, ground_truth, hypothesis)
     usable = take_rows(words.values, words.defined)
-    means = in_their_rows(spec.aggregation.aggregate(usable, np.array(spec.p)), words.defined)
+    means = expand_rows(spec.aggregation.aggregate(usable, np.array(spec.p)), words.defined)
     # One power costs no more to compute again than to keep.
     if len(spec.p) > 1 and means.size <= KEPT_CELLS:
         _kept_means[key] = means

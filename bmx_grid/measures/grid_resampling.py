@@ -50,9 +50,9 @@ from bmx_grid.measures.correlation import (
 from bmx_grid.measures.means import Means, column_blocks, correlate_means
 from bmx_grid.measures.resampling import (
     FEWEST_CLUSTERS,
+    assign_folds,
     blocks,
     codes,
-    dealt,
     fitting,
     number_of,
     ranges,
@@ -137,7 +137,7 @@ def cross_fit(sample: GridSample, folds: int = 10, seed: int = 0) -> Floats:
     scores = np.full(len(sample.base), np.nan)
     if not sample.enough:
         return scores
-    fold = dealt(sample.cluster, folds, np.random.default_rng([seed, FOLDS_PLACE]))
+    fold = assign_folds(sample.cluster, folds, np.random.default_rng([seed, FOLDS_PLACE]))
     others = [fold != number for number in range(number_of(fold))]
     best = first_within_rounding(sample.grids_on(others))
     for number in np.flatnonzero(best >= 0):

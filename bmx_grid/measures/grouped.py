@@ -19,12 +19,12 @@ from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.measures.agreement import SegmentPairs, members_of
 from bmx_grid.measures.correlation import FEWEST, Coefficient, check_coefficient, correlate
 from bmx_grid.measures.correlations_of_resamples import weighted_correlations
-from bmx_grid.measures.projection import projected
+from bmx_grid.measures.projection import influences
 from bmx_grid.measures.resampling import (
     CELLS,
     FEWEST_CLUSTERS,
+    assign_folds,
     codes,
-    dealt,
     fitting,
     interval,
     labels_of_rows,
@@ -82,7 +82,7 @@ def _means(
         units.append(len(np.unique(used_clusters)))
     samples = np.empty((len(values), 0))
     if resamples and max(units, default=0) >= FEWEST_CLUSTERS:
-        samples = _resampled(values, defined, recompute, group, clusters, resamples, seed)
+        samples = _resample_means(values, defined, recompute, group, clusters, resamples, seed)
     columns = []
     for row, known, resampled, count in zip(values, defined, samples, units, strict=True):
         value = float(row[known].mean()) if known.any() else math.nan
@@ -92,7 +92,7 @@ def _means(
     return columns
 
 
-def _resampled(
+def _resample_means(
     values: Floats, defined: Flags, recompute: Recompute, group: Ints, clusters: Ints, resamples: int, seed: int
 ) -> Floats:
     """float64[K, R] the mean over the groups of each resample; those within one cluster come and go with it."""
@@ -175,11 +175,11 @@ def grouped_correlations(
         (0.75, 2)
     """
     kinds = _as_kinds(kinds)
-    scores, human, groups, clusters = _scored(scores, human, groups, clusters)
+    scores, human, groups, clusters = _scored_rows(scores, human, groups, clusters)
     members = members_of(groups)
 
-    def of_all_kinds(members: list[Ints]) -> Floats:
-        return np.concatenate([_within(kind, scores, human, members) for kind in kinds])
+    def correlate_all_kinds(members: list[Ints]) -> Floats:
+        return np.concatenate([_correlate_groups(kind, scores, human, members) for kind in kinds])
 
     moves = np.empty((0, len(human)))
     if _is_large(len(human), resamples):
@@ -188,13 +188,13 @@ def grouped_correlations(
     def recompute(rows: Ints, cluster: Ints, drawn: Floats) -> Floats:
         if len(moves) and len(rows) >= FEWEST_PROJECTED:
             moved = _drawn_sums(moves[:, rows], cluster, drawn)
-            return of_all_kinds([rows]) + moved
+            return correlate_all_kinds([rows]) + moved
         times = drawn[cluster]
         columns = scores[rows]
         judged = human[rows]
         return np.concatenate([weighted_correlations(kind, columns, judged, times) for kind in kinds])
 
-    means = _means(of_all_kinds(members), recompute, groups, clusters, resamples, seed)
+    means = _means(correlate_all_kinds(members), recompute, groups, clusters, resamples, seed)
     # all columns of the first kind, then all of the second
     width = scores.shape[1]
     return [dict(zip(kinds, means[column::width], strict=True)) for column in range(width)]
@@ -232,7 +232,7 @@ def grouped_columns(
     return columns, judged, group, cluster
 
 
-def _scored(
+def _scored_rows(
     scores: ArrayLike, human: ArrayLike, groups: ArrayLike, clusters: ArrayLike | None
 ) -> tuple[Floats, Floats, Ints, Ints]:
     """The segments that have all scores and a human one, as `grouped_columns`: groups keep their codes among all."""
@@ -256,7 +256,7 @@ def _moves(kinds: Sequence[Coefficient], scores: Floats, human: Floats, members:
             continue
         judged = human[rows]
         for place, (kind, column) in enumerate(itertools.product(kinds, range(width))):
-            moves[place, rows] = projected(kind, scores[rows, column], judged)
+            moves[place, rows] = influences(kind, scores[rows, column], judged)
     return moves
 
 
@@ -291,10 +291,10 @@ def within_groups(kind: Coefficient, scores: ArrayLike, human: ArrayLike, groups
     """
     check_coefficient(kind)
     n_groups = number_of(codes(groups))
-    scores, human, groups, _ = _scored(scores, human, groups, None)
+    scores, human, groups, _ = _scored_rows(scores, human, groups, None)
     correlations = np.full((scores.shape[1], n_groups), np.nan)
     used_groups = np.unique(groups)
-    correlations[:, used_groups] = _within(kind, scores, human, members_of(groups))
+    correlations[:, used_groups] = _correlate_groups(kind, scores, human, members_of(groups))
     return correlations
 
 
@@ -335,9 +335,9 @@ def grouped_acc_eq(
         >>> round(accuracy.value, 3), epsilon, notes
         (0.833, 0.0, [])
     """
-    scores, human, groups, clusters = _scored(scores, human, groups, clusters)
+    scores, human, groups, clusters = _scored_rows(scores, human, groups, clusters)
     groups = codes(groups)
-    pairs = SegmentPairs.of(human, groups, seed=seed)
+    pairs = SegmentPairs.from_groups(human, groups, seed=seed)
     drawn_pairs = len(pairs.first)
     few = []
     if drawn_pairs < pairs.n_pairs_of:
@@ -347,7 +347,7 @@ def grouped_acc_eq(
     epsilons = []
     notes = []
     for column in scores.T:
-        epsilon, only_ties, agree = pairs.calibrated(column)
+        epsilon, only_ties, agree = pairs.calibrate(column)
         of_segment, of_group = pairs.shares(agree)
         # a segment whose pairs were not drawn counts as its group does
         of_segments.append(np.where(np.isnan(of_segment), of_group[groups], of_segment))
@@ -377,16 +377,16 @@ def acc_eq_of_halves(
     As `grouped_acc_eq`; only pairs within a half count. NaN if a half has no pair. seed: deals the clusters to the
     halves, and draws pairs if a half has too many.
     """
-    scores, human, groups, clusters = _scored(scores, human, groups, clusters)
-    half = dealt(codes(clusters), 2, np.random.default_rng(seed))
+    scores, human, groups, clusters = _scored_rows(scores, human, groups, clusters)
+    half = assign_folds(codes(clusters), 2, np.random.default_rng(seed))
     left = np.flatnonzero(half == 0)
     right = np.flatnonzero(half == 1)
-    left_pairs = SegmentPairs.of(human[left], groups[left], seed=seed)
-    right_pairs = SegmentPairs.of(human[right], groups[right], seed=seed)
+    left_pairs = SegmentPairs.from_groups(human[left], groups[left], seed=seed)
+    right_pairs = SegmentPairs.from_groups(human[right], groups[right], seed=seed)
     means = []
     for column in scores.T:
-        left_epsilon, *_ = left_pairs.calibrated(column[left])
-        right_epsilon, *_ = right_pairs.calibrated(column[right])
+        left_epsilon, *_ = left_pairs.calibrate(column[left])
+        right_epsilon, *_ = right_pairs.calibrate(column[right])
         # each half is judged at the tie threshold of the other
         on_left = left_pairs.agreement(column[left], right_epsilon)
         on_right = right_pairs.agreement(column[right], left_epsilon)
@@ -394,7 +394,7 @@ def acc_eq_of_halves(
     return np.array(means)
 
 
-def _within(kind: Coefficient, scores: Floats, human: Floats, members: list[Ints]) -> Floats:
+def _correlate_groups(kind: Coefficient, scores: Floats, human: Floats, members: list[Ints]) -> Floats:
     """float64[K, G] the correlation of each column in each group; NaN where undefined."""
     correlations = np.full((scores.shape[1], len(members)), np.nan)
     sizes = np.array([len(rows) for rows in members])

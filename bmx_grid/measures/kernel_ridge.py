@@ -17,7 +17,7 @@ import numpy as np
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.core.threads import one_blas_thread
 from bmx_grid.measures.correlation import average_ranks, standard_deviation
-from bmx_grid.measures.ordered import compiled
+from bmx_grid.measures.ordered import compile_kernel
 
 CHOOSING = 400  # segments on which kernel and penalty are chosen: the cost grows with the cube
 LARGEST_FIT = 2000  # segments that are fitted together at most
@@ -70,7 +70,7 @@ class Nuisance:
         metrics = None if self.metrics is None else self.metrics[rows]
         return Nuisance(self.core[rows], self.texts[rows], groups, strata, metrics)
 
-    def within(self, values: Floats) -> Floats:
+    def subtract_means(self, values: Floats) -> Floats:
         """Float64[n, q] values less the mean of their stratum."""
         if self.strata is None:
             return values
@@ -103,7 +103,7 @@ def residuals(
     with one_blas_thread():
         for rows in _blocks(clusters, LARGEST_FIT):
             inside = nuisance.take(rows)
-            values = inside.within(targets[rows])
+            values = inside.subtract_means(targets[rows])
             few = next(_blocks(clusters[rows], CHOOSING))
             choices, weights = _choose(inside.take(few), values[few])
             kernels = _Kernels(inside, weights)
@@ -118,7 +118,7 @@ def residuals(
     return found
 
 
-def scattered(n: int) -> Ints:
+def scatter_rows(n: int) -> Ints:
     """All n rows in an order whose every stretch is spread evenly over them, whatever period the rows have.
 
     The order is that of the fractional parts of multiples of the golden ratio; no random number is drawn.
@@ -131,7 +131,7 @@ def _blocks(clusters: Ints, most: int) -> Iterator[Ints]:
     """Rows of whole clusters, of about `most` segments at most and as many blocks as that needs, spread evenly."""
     _, of_row, sizes = np.unique(clusters, return_inverse=True, return_counts=True)
     n_blocks = -(-len(clusters) // most)
-    order = scattered(len(sizes))
+    order = scatter_rows(len(sizes))
     before = np.cumsum(sizes[order]) - sizes[order]
     block = np.empty(len(sizes), dtype=np.int64)
     block[order] = before * n_blocks // len(clusters)
@@ -228,7 +228,7 @@ class _Kernels:
             kernel += grouped * self.groups
         for name, weight in MIXTURES[place].items():
             kernel += weight * getattr(self, name)
-        within = self.nuisance.within
+        within = self.nuisance.subtract_means
         kernel = within(within(kernel).T) if self.nuisance.strata is not None else kernel
         return np.asarray(kernel)
 
@@ -250,7 +250,7 @@ class _Kernels:
         """
         weights = np.full(len(inputs), 1 / len(inputs)) if self.weights is None else self.weights[name]
         rising = np.exp(np.array(inputs) / width)
-        total: Floats = compiled(_sum_of_laplace)(rising, 1 / rising, weights)
+        total: Floats = compile_kernel(_sum_of_laplace)(rising, 1 / rising, weights)
         return total
 
 
@@ -304,7 +304,7 @@ def _choose(nuisance: Nuisance, targets: Floats) -> tuple[list[KernelChoice], di
     Then the weights of single inputs, decided by the first target.
     """
     kernels = _Kernels(nuisance)
-    core = nuisance.within(kernels.vague)
+    core = nuisance.subtract_means(kernels.vague)
     linear, *_ = np.linalg.lstsq(core, targets[:, 0], rcond=None)
     weights = kernels.weights = kernels.weigh(targets[:, 0] - core @ linear)
     choices = [KernelChoice(0, GROUPED[0], RIDGES[-1])] * targets.shape[1]

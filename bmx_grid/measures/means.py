@@ -9,10 +9,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bmx_grid.core.ragged import Flags, Floats, Ints, Ragged, in_their_rows, take_rows
+from bmx_grid.core.ragged import Flags, Floats, Ints, Ragged, expand_rows, take_rows
 from bmx_grid.measures.aggregation import Aggregation
 from bmx_grid.measures.correlation import Kind, correlate_grid
-from bmx_grid.measures.ordered import without_rounding
+from bmx_grid.measures.ordered import merge_near_equal
 from bmx_grid.measures.resampling import fitting, ranges
 
 HELD_CELLS = 2**26  # segments x p of the largest setting whose means are held as a whole: 512 MiB
@@ -32,7 +32,7 @@ class MeansInParts:
     Those of one power or of a range, `means[:, 3]` or `means[:, 3:9]`, are made anew whenever they are read: see
     `column_blocks`.
     values: m rows of positive attributions. rows: int64[n] the row of `values` that each mean is of, UNDEFINED for a
-    row of NaN; None for all m. joined: whether means that differ by their rounding are equal (`without_rounding`).
+    row of NaN; None for all m. joined: whether means that differ by their rounding are equal (`merge_near_equal`).
     """
 
     aggregation: Aggregation
@@ -51,7 +51,7 @@ class MeansInParts:
         rows, powers = places
         means = self.aggregation.aggregate(self.values, np.atleast_1d(self.p[powers]))
         if self.joined:
-            means = without_rounding(means)
+            means = merge_near_equal(means)
         if self.rows is not None:
             means = means[self.rows]
             means[self.rows == UNDEFINED] = np.nan
@@ -92,7 +92,7 @@ def means_in_their_rows(aggregation: Aggregation, usable: Ragged, p: Floats, kee
     usable: the rows of positive attributions where `keep` is true.
     """
     if can_be_held(len(keep), len(p)):
-        return in_their_rows(aggregation.aggregate(usable, p), keep)
+        return expand_rows(aggregation.aggregate(usable, p), keep)
     return MeansInParts(aggregation, usable, p, np.where(keep, np.cumsum(keep) - 1, UNDEFINED))
 
 
@@ -112,7 +112,7 @@ def join_means(means: Means) -> Means:
         return means.without_rounding()
     defined = defined_means(means)
     joined = np.full_like(means, np.nan)
-    joined[defined] = without_rounding(means[defined])
+    joined[defined] = merge_near_equal(means[defined])
     return joined
 
 

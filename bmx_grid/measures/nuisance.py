@@ -45,7 +45,7 @@ class CurveTerms:
     knots: Floats
 
     @classmethod
-    def of(cls, score: Floats, log_words: Floats, clusters: int) -> CurveTerms:
+    def from_scores(cls, score: Floats, log_words: Floats, clusters: int) -> CurveTerms:
         """The curve for float64[n] scores and float64[n, k] log words of segments in so many clusters."""
         values = np.column_stack([score, log_words])
         means = values.mean(axis=0)
@@ -195,11 +195,11 @@ def _least_squares(columns: Floats, wanted: Floats) -> Floats:
     """Weights of the columns, which are scaled to length 1 meanwhile; 0 for a column without variance."""
     size = np.sqrt(np.sum(columns**2, axis=0))
     varies = size > 0
-    scaled = _divided(columns, size, varies)
+    scaled = _divide(columns, size, varies)
     weights, *_ = np.linalg.lstsq(scaled, wanted, rcond=COLLINEAR)
-    return _divided(weights, size, varies)
+    return _divide(weights, size, varies)
 
 
-def _divided(values: NDArray[Any], divisors: Floats, where: Flags) -> Floats:
+def _divide(values: NDArray[Any], divisors: Floats, where: Flags) -> Floats:
     """Values over divisors; 0 elsewhere."""
     return np.asarray(np.divide(values, divisors, out=np.zeros_like(values), where=where))

@@ -24,7 +24,7 @@ def ordered_grid(kendall: bool, means: Floats, base: Floats, human: Floats, w: F
     """float64[P, W] tau-b (kendall) or rho of the scores w * base + (1 - w) * means with the human scores.
 
     means: float64[N, P], base and human: float64[N], w: float64[W], all finite, N >= 2. NaN if the scores,
-    or the human scores, are all equal. Rounding orders them as any difference does: see `without_rounding`.
+    or the human scores, are all equal. Rounding orders them as any difference does: see `merge_near_equal`.
     """
     dense = dense_ranks(human)
     counts = np.bincount(dense)
@@ -33,7 +33,7 @@ def ordered_grid(kendall: bool, means: Floats, base: Floats, human: Floats, w: F
     by_human = np.argsort(dense, kind="stable")
     # by p: the kernel reads all segments of one p in a row
     by_p = np.ascontiguousarray(means.T)
-    correlations: Floats = compiled(_grid)(kendall, by_p, base, dense, doubled[dense], by_human, w)
+    correlations: Floats = compile_kernel(_grid)(kendall, by_p, base, dense, doubled[dense], by_human, w)
     return correlations
 
 
@@ -43,18 +43,18 @@ def dense_ranks(values: NDArray[Any]) -> Ints:
     return ranks.astype(np.int64)
 
 
-def without_rounding(means: Floats) -> Floats:
+def merge_near_equal(means: Floats) -> Floats:
     """float64[N, P] means, where those of one p that differ by PRECISION of their size, or less, are the smallest."""
     if not len(means):
         return means
     # a copy, as the kernel writes into it
     by_p = np.array(means.T, order="C")
-    compiled(_join_near)(by_p, PRECISION)
+    compile_kernel(_join_near)(by_p, PRECISION)
     return by_p.T
 
 
 @functools.cache
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+def compile_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """The compiled kernel; without a folder to keep it in it is compiled anew in each process."""
     from numba import njit
 
@@ -231,7 +231,7 @@ def weighted_kendall(x: Floats, human: Floats, weights: Floats) -> Floats:
     dense_x = dense_ranks(x)[by_x]
     dense_human = dense_ranks(human)[by_x]
     ordered_weights = np.ascontiguousarray(weights[:, by_x])
-    taus: Floats = compiled(_tau_b)(dense_x, dense_human, ordered_weights)
+    taus: Floats = compile_kernel(_tau_b)(dense_x, dense_human, ordered_weights)
     return taus
 
 

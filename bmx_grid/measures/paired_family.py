@@ -22,7 +22,7 @@ from bmx_grid.measures.correlations_of_resamples import (
     pair_columns,
     resampled_means,
 )
-from bmx_grid.measures.ordered import compiled
+from bmx_grid.measures.ordered import compile_kernel
 from bmx_grid.measures.paired_tests import (
     Alternative,
     Comparison,
@@ -125,7 +125,7 @@ def _extreme_by_block(
     observed = np.array([values[left] - values[right] for left, right in pairs])
     direction = DIRECTIONS[alternative]
     least = (np.abs(observed) if direction == 0 else direction * observed) - TIE
-    count = compiled(_count_swaps)
+    count = compile_kernel(_count_swaps)
     everything = [np.arange(len(human))]
     for swap in swaps_of_units:
         moved = (swap.T @ by_unit).reshape(swap.shape[1], -1, len(OF_METRIC))

@@ -34,7 +34,7 @@ class PairedSources:
     first: Ints
 
     @classmethod
-    def of(cls, kind: Coefficient, human: Floats, items: Ints, clusters: Ints) -> Self:
+    def from_codes(cls, kind: Coefficient, human: Floats, items: Ints, clusters: Ints) -> Self:
         """Of n segments, by int64[n] codes of their sources (items) and clusters, each from 0 on without gaps."""
         sizes = np.bincount(items, minlength=1)
         lowest_cluster = np.full(len(sizes), len(items))
@@ -128,7 +128,7 @@ def pairwise_correlations(
     human = human[used]
     items = codes(items[used])
     clusters = codes(clusters[used])
-    sources = PairedSources.of("pearson", human, items, clusters)
+    sources = PairedSources.from_codes("pearson", human, items, clusters)
     n_sources = number_of(items)
     n_paired = len(sources.first)
     once = np.ones((n_paired, 1))

@@ -73,7 +73,7 @@ def partial_correlations(
     for block, errors_of_block in residuals(nuisance, targets, clusters, divisions):
         errors[:, block] = errors_of_block
         local[block] = _local_variance(nuisance.core[block], errors_of_block[0])
-    whole = nuisance.within(targets)[:, 0]
+    whole = nuisance.subtract_means(targets)[:, 0]
     explained = 1 - float(np.sum(errors[0, :, 0] ** 2) / np.sum(whole**2))
     found = []
     design = np.column_stack([np.ones(len(rows)), standardise(nuisance.core)])
@@ -83,7 +83,7 @@ def partial_correlations(
         if beyond_linear[place] < NOTHING_LEFT:
             found.append(PartialCorrelation(0.0, np.zeros(len(human)), explained))
             continue
-        value, influence_of_used = _extrapolated(errors[:, :, 0], errors[:, :, place], local[:, place])
+        value, influence_of_used = _extrapolate(errors[:, :, 0], errors[:, :, place], local[:, place])
         influence = np.zeros(len(human))
         influence[rows] = influence_of_used * (len(human) / len(rows))
         found.append(PartialCorrelation(value, influence, explained))
@@ -107,7 +107,7 @@ def _divisions(clusters: Ints, seed: int) -> list[Ints]:
     return divisions
 
 
-def _extrapolated(human: Floats, boost: Floats, local: Floats) -> tuple[float, Floats]:
+def _extrapolate(human: Floats, boost: Floats, local: Floats) -> tuple[float, Floats]:
     """The correlation of residuals and its influence float64[n].
 
     human, boost: float64[d, n] residuals, of fits on all other clusters first, then of those on halves. local:

@@ -12,10 +12,10 @@ import numpy as np
 
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.measures.correlation import Coefficient, average_ranks, unit
-from bmx_grid.measures.ordered import compiled
+from bmx_grid.measures.ordered import compile_kernel
 
 
-def projected(kind: Coefficient, scores: Floats, human: Floats) -> Floats:
+def influences(kind: Coefficient, scores: Floats, human: Floats) -> Floats:
     """float64[n] how much one more copy of each pair moves a correlation of float64[n] finite scores; NaN if constant.
 
     Each correlation is a product xy over the root of xx and yy, sums over pairs or pairs of pairs. One more copy of a
@@ -25,7 +25,7 @@ def projected(kind: Coefficient, scores: Floats, human: Floats) -> Floats:
     if constant:
         return np.full(len(scores), np.nan)
     if kind == "kendall_tau_c":
-        return _of_tau_c(scores, human)
+        return _tau_c_influences(scores, human)
     of_both, of_scores, of_human, degree = _moments(kind, scores, human)
     # sums of moves are the moments times their degree in the weights
     xy = float(of_both.sum()) / degree
@@ -40,9 +40,9 @@ def projected(kind: Coefficient, scores: Floats, human: Floats) -> Floats:
     return np.asarray(by_product - value * relative / 2)
 
 
-def _of_tau_c(scores: Floats, human: Floats) -> Floats:
+def _tau_c_influences(scores: Floats, human: Floats) -> Floats:
     """float64[n] moves of tau-c: of all pairs of pairs the net number in the same order, times m / (m - 1)."""
-    net, _, _ = _of_orders(scores, human)
+    net, _, _ = _order_counts(scores, human)
     fewer = min(len(np.unique(scores)), len(np.unique(human)))
     of_each = net / len(net)
     return np.asarray(2 * (of_each - of_each.mean()) / len(net) * fewer / (fewer - 1))
@@ -51,7 +51,7 @@ def _of_tau_c(scores: Floats, human: Floats) -> Floats:
 def _moments(kind: Coefficient, scores: Floats, human: Floats) -> tuple[Floats, Floats, Floats, int]:
     """float64[n] by which each pair moves xy, xx and yy, and their degree in the weights."""
     if kind == "kendall":
-        return *_of_orders(scores, human), 2
+        return *_order_counts(scores, human), 2
     if kind == "pearson":
         x = unit(scores)
         y = unit(human)
@@ -91,25 +91,25 @@ def _below_and_above(values: Floats, columns: Floats) -> Floats:
     return halves
 
 
-def _of_orders(scores: Floats, human: Floats) -> tuple[Floats, Floats, Floats]:
+def _order_counts(scores: Floats, human: Floats) -> tuple[Floats, Floats, Floats]:
     """float64[n] of each pair: others in the same order less those in the other one; others with another score."""
     _, x, of_x = np.unique(scores, return_inverse=True, return_counts=True)
     _, y, of_y = np.unique(human, return_inverse=True, return_counts=True)
     # with the sign changed, higher values are lower
     reversed_x = len(of_x) - 1 - x
     reversed_y = len(of_y) - 1 - y
-    with_higher = _with_lower(reversed_x, reversed_y)
-    net = _with_lower(x, y) + with_higher
+    with_higher = _net_lower(reversed_x, reversed_y)
+    net = _net_lower(x, y) + with_higher
     untied_x = np.asarray(len(scores) - of_x[x], dtype=np.float64)
     untied_y = np.asarray(len(scores) - of_y[y], dtype=np.float64)
     return net, untied_x, untied_y
 
 
-def _with_lower(x: Ints, y: Ints) -> Floats:
+def _net_lower(x: Ints, y: Ints) -> Floats:
     """float64[n] of pairs with a lower x: how many have a lower y, less how many have a higher one."""
     order = np.argsort(x, kind="stable")
     net = np.empty(len(x))
-    net[order] = compiled(_count_lower)(x[order], y[order])
+    net[order] = compile_kernel(_count_lower)(x[order], y[order])
     return net
 
 

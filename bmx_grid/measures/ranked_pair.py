@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 
 from bmx_grid.core.ragged import Floats
-from bmx_grid.measures.ordered import compiled
+from bmx_grid.measures.ordered import compile_kernel
 
 
 def correlate_ranks(kendall: bool, x: Floats, y: Floats) -> float:
     """Tau-b (kendall) or rho of two float64[N] without NaN, N >= 2; NaN if all numbers of one array are equal."""
-    sort = compiled(_sort)
+    sort = compile_kernel(_sort)
     keys_y, by_y = sort(y, np.arange(len(y), dtype=np.uint32))
     # A stable sort: of equal x the y ascend.
     keys_x, by_x = sort(x, by_y)
-    correlation: float = compiled(_correlate)(kendall, keys_x, by_x, keys_y, by_y)
+    correlation: float = compile_kernel(_correlate)(kendall, keys_x, by_x, keys_y, by_y)
     return correlation
 
 

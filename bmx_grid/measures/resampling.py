@@ -55,7 +55,7 @@ def number_of(codes: Ints) -> int:
     return int(codes.max(initial=-1)) + 1
 
 
-def bundled(codes: Ints) -> Ints:
+def bundle_clusters(codes: Ints) -> Ints:
     """int64[N] the bundle of each cluster, dealt in turn, if there are more than MOST_UNITS; else the same codes.
 
     codes: int64[N], whose order means nothing. A draw costs its clusters. A bundle is as good a cluster as any. With
@@ -109,7 +109,7 @@ def _kept_draws(units: int, resamples: int, seed: int, draw: Draw, stream: tuple
     return times
 
 
-def dealt(unit: Ints, folds: int, rng: np.random.Generator) -> Ints:
+def assign_folds(unit: Ints, folds: int, rng: np.random.Generator) -> Ints:
     """int64[N] the fold of each row: units are never divided, and dealt at random, the largest first.
 
     Folds have nearly equal numbers of rows; with fewer units than folds each unit is a fold.

@@ -47,8 +47,8 @@ def character_sums(length: int, predicted: Ints, gold: Ints, partial_credit: flo
         >>> character_sums(10, np.array([[0, 4, 1]]), np.array([[2, 6, 0]]))
         array([1., 4., 1., 4.])
     """
-    of_predicted = _covered(length, predicted)
-    of_gold = _covered(length, gold)
+    of_predicted = _coverage(length, predicted)
+    of_gold = _coverage(length, gold)
     both = np.minimum(of_predicted, of_gold)
     # Positions left on both sides have another severity on the other side, else they would be in `both`.
     left_of_predicted = (of_predicted - both).sum(axis=0)
@@ -58,7 +58,7 @@ def character_sums(length: int, predicted: Ints, gold: Ints, partial_credit: flo
     return np.array([credit, of_predicted.sum(), credit, of_gold.sum()])
 
 
-def _covered(length: int, spans: Ints) -> Floats:
+def _coverage(length: int, spans: Ints) -> Floats:
     """float64[2, length] how many minor and major spans cover each character."""
     # +1 at the start of a span and -1 behind its end: the running sum counts the open spans
     changes = np.zeros((2, length + 1))
@@ -127,13 +127,13 @@ def _best_matching(of_predicted: Floats, of_gold: Floats) -> Credits:
                 matched = [(predicted + gained_predicted, gold + gained_gold) for predicted, gold in credits]
                 now_used = (used | {column}) & needed
                 extended.setdefault(now_used, []).extend(matched)
-        undominated = {used: _undominated(credits) for used, credits in extended.items()}
-        matchings = _kept(undominated, m, n)
+        undominated = {used: _pareto_front(credits) for used, credits in extended.items()}
+        matchings = _limit_matchings(undominated, m, n)
     complete = itertools.chain.from_iterable(matchings.values())
     return max(complete, key=lambda credits: _worth(credits, m, n))
 
 
-def _undominated(credits: list[Credits]) -> list[Credits]:
+def _pareto_front(credits: list[Credits]) -> list[Credits]:
     """The credits that no other one equals or exceeds on both sides."""
     kept: list[Credits] = []
     # From the highest credit of predicted spans on, only a higher credit of true spans than any so far can win.
@@ -146,7 +146,7 @@ def _undominated(credits: list[Credits]) -> list[Credits]:
     return kept
 
 
-def _kept(matchings: Matchings, m: int, n: int) -> Matchings:
+def _limit_matchings(matchings: Matchings, m: int, n: int) -> Matchings:
     """The matchings; those of the highest F1 so far if there are too many."""
     if sum(map(len, matchings.values())) <= MOST_MATCHINGS:
         return matchings
@@ -154,12 +154,12 @@ def _kept(matchings: Matchings, m: int, n: int) -> Matchings:
     for used, credits_of_used in matchings.items():
         ranked += [(credits, used) for credits in credits_of_used]
 
-    def by_worth(matching: tuple[Credits, frozenset[int]]) -> tuple[tuple[float, float, float], list[int]]:
+    def worth_key(matching: tuple[Credits, frozenset[int]]) -> tuple[tuple[float, float, float], list[int]]:
         credits, used = matching
         # by the true spans, too, so that the order of a dictionary of sets decides nothing
         return _worth(credits, m, n), sorted(used)
 
-    ranked.sort(key=by_worth, reverse=True)
+    ranked.sort(key=worth_key, reverse=True)
     kept: Matchings = {}
     for credits, used in ranked[:MOST_MATCHINGS]:
         kept.setdefault(used, []).append(credits)

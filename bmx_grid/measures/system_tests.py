@@ -36,8 +36,8 @@ from bmx_grid.measures.resampling import (
 from bmx_grid.measures.systems import (
     FEWEST_SYSTEMS,
     Statistic,
-    by_mean,
     mean,
+    mean_terms,
     system_samples,
     system_scores,
     weighted_statistics,
@@ -144,7 +144,7 @@ def _system_scores(left: Floats, right: Floats, human: Floats, systems: Ints, cl
     _, first_rows = np.unique(systems, return_index=True)
     published = human[first_rows]
     columns = (left, right, human - published[systems])
-    x, y, people_above = (system_scores(by_mean(column), mean, systems, clusters, *sizes) for column in columns)
+    x, y, people_above = (system_scores(mean_terms(column), mean, systems, clusters, *sizes) for column in columns)
     return [x, y, lambda weights: published + people_above(weights)]
 
 

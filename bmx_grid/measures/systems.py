@@ -46,14 +46,14 @@ Statistic = Literal["pearson", "spearman", "kendall", "kendall_tau_c", "pairwise
 FEWEST_SYSTEMS = 3  # different ones, in a resample that counts
 
 
-def by_mean(scores: ArrayLike) -> Floats:
+def mean_terms(scores: ArrayLike) -> Floats:
     """float64[N, 2] terms whose sums `mean` makes the mean of the scores of."""
     values = np.asarray(scores, dtype=np.float64)
     return np.stack([values, np.ones(len(values))], axis=1)
 
 
 def mean(sums: Floats) -> Floats:
-    """float64[...] means from float64[..., 2] sums of `by_mean`; NaN of none."""
+    """float64[...] means from float64[..., 2] sums of `mean_terms`; NaN of none."""
     return ratio(sums[..., 0], sums[..., 1])
 
 
@@ -62,7 +62,7 @@ def system_score(
 ) -> tuple[float, float, float]:
     """The score of a system that `combine` makes of the sums of N segments' terms, and the ends of its interval.
 
-    terms: float64[N, k], statistics of a corpus score or those of `by_mean`. cluster: N labels of segments that are
+    terms: float64[N, k], statistics of a corpus score or those of `mean_terms`. cluster: N labels of segments that are
     drawn together. Raises ValueError for another number of labels.
     """
     score = float(combine(terms.sum(axis=0)))
@@ -76,8 +76,8 @@ def system_scores(
 ) -> Callable[[Floats], Floats]:
     """What makes float64[B, S] scores of S systems of float64[C, B] weights of C clusters; NaN without segments.
 
-    terms: float64[n, k] statistics of a corpus score, or those of `by_mean`, of the systems' n segments, of whose sums
-    `combine` makes a score. systems, clusters: int64[n] codes; n_systems, n_clusters: how many there are.
+    terms: float64[n, k] statistics of a corpus score, or those of `mean_terms`, of the systems' n segments, of whose
+    sums `combine` makes a score. systems, clusters: int64[n] codes; n_systems, n_clusters: how many there are.
     """
     from scipy.sparse import coo_array
 

@@ -42,7 +42,7 @@ from bmx_grid.measures.resampling import (
     sums_by,
 )
 from bmx_grid.measures.span_agreement import agreement
-from bmx_grid.measures.systems import by_mean, mean
+from bmx_grid.measures.systems import mean, mean_terms
 
 Ties = Literal["expected", "argsort"]
 LabelRows = Labels | Iterable[ArrayLike]
@@ -119,7 +119,7 @@ def statistics(gold: LabelRows, predicted: LabelRows) -> Floats:
             columns.append(sums_by_text(of_label, text, count))
     # of the true labelling, OK and BAD: the third column of either label
     words = np.stack([columns[2], columns[PER_LABEL + 2]])
-    matched = _matched(of_gold, of_predicted, agrees, count)
+    matched = _match_spans(of_gold, of_predicted, agrees, count)
     # n / (2 k) for each matched word, divided by n: 0 if the label has no words
     shares = matched / np.maximum(2 * words, 1)
     sequences = shares.sum(axis=0)
@@ -143,7 +143,7 @@ def _spans(labels: Labels, row: Ints) -> Spans:
     return span, labels.bad[begins], row[begins]
 
 
-def _matched(of_gold: Spans, of_predicted: Spans, agrees: Flags, count: int) -> Floats:
+def _match_spans(of_gold: Spans, of_predicted: Spans, agrees: Flags, count: int) -> Floats:
     """float64[2, N] words of OK and BAD shared by spans of both labellings, matched one to one, the largest first.
 
     Of equally large intersections the one of the earlier gold span counts first, then of the earlier predicted span, as
@@ -250,7 +250,7 @@ def mean_over_segments(
         return mean(sums)[..., None]
 
     of_texts = np.asarray(values, dtype=np.float64)
-    [measure] = _measures(as_column, by_mean(of_texts), ~np.isnan(of_texts), cluster, resamples, seed)
+    [measure] = _measures(as_column, mean_terms(of_texts), ~np.isnan(of_texts), cluster, resamples, seed)
     return measure
 
 
@@ -354,14 +354,14 @@ def rank_words(
     kept = used[row]
     scores = np.full((3, count), np.nan)
     if kept.any():
-        ranked = _ranked(row[kept], gold.bad[kept], attributions.values[kept], count)
+        ranked = _ranking_measures(row[kept], gold.bad[kept], attributions.values[kept], count)
         scores[:, used] = ranked[:, used]
     if ties == "argsort":
-        scores[2] = _argsorted(gold, attributions, used)
+        scores[2] = _argsort_recall(gold, attributions, used)
     return dict(zip(("auc", "ap", "recall_at_k"), scores, strict=True))
 
 
-def _ranked(row: Ints, bad: Flags, attributions: Floats, count: int) -> Floats:
+def _ranking_measures(row: Ints, bad: Flags, attributions: Floats, count: int) -> Floats:
     """float64[3, N] AUC, average precision, and the recall that is expected with every order of tied words.
 
     Words are grouped by segment and attribution, from the most suspected on. Of whole and half numbers, so that the
@@ -408,7 +408,7 @@ def _before(part: Floats, total: Floats, segment: Ints) -> Floats:
     return before_group - before_segment[segment]
 
 
-def _argsorted(gold: Labels, attributions: Ragged, used: Flags) -> Floats:
+def _argsort_recall(gold: Labels, attributions: Ragged, used: Flags) -> Floats:
     """float64[N] the recall at K of the used texts in the order of Eval4NLP's script."""
     recall = np.full(len(gold), np.nan)
     for row in np.flatnonzero(used).tolist():

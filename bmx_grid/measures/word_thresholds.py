@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from bmx_grid.core.ragged import Flags, Floats, Labels, Ragged
 from bmx_grid.measures.correlation import TIE
 from bmx_grid.measures.resampling import (
+    assign_folds,
     codes,
-    dealt,
     number_of,
 )
 from bmx_grid.measures.word_measures import has_nan
@@ -85,7 +85,7 @@ def cross_fitted_labels(
     group = codes(np.arange(len(gold)) if cluster is None else cluster)
     if len(group) != len(gold):
         raise ValueError(f"{len(group)} clusters but {len(gold)} texts")
-    fold = dealt(group, folds, np.random.default_rng([seed, FOLDS_STREAM]))
+    fold = assign_folds(group, folds, np.random.default_rng([seed, FOLDS_STREAM]))
     fold_of_word = fold[gold.row_of_word()]
     best = np.empty(number_of(fold))
     for number in range(len(best)):

@@ -35,7 +35,7 @@ class NgramTrie:
     column: Indices
 
     @classmethod
-    def of_sides(cls, sides: Sequence[SideTokens]) -> NgramTrie:
+    def from_sides(cls, sides: Sequence[SideTokens]) -> NgramTrie:
         """Number the tokens that each side shares with its fixed text."""
         tokens: list[int] = []
         fixed: list[int] = []
@@ -119,11 +119,11 @@ def count_ngrams(sides: Iterable[CountedSide], orders: int) -> Indices:
             block_sides = block
             n_texts = [len(side.visible) for side in block]
             matches, lengths = _walk(block, orders)
-        counts.append(with_lengths(block_sides, n_texts, lengths, matches))
+        counts.append(add_lengths(block_sides, n_texts, lengths, matches))
     return np.concatenate(counts, axis=1)
 
 
-def with_lengths(
+def add_lengths(
     sides: Sequence[SideTokens], n_texts: Sequence[int] | Indices, masked: Indices, matches: Indices
 ) -> Indices:
     """int[2 + orders, P] counts of P texts, `n_texts` of each side, from int[P] tokens and int[orders, P]."""
@@ -165,7 +165,7 @@ def _blocks(sides: Iterable[CountedSide]) -> Iterator[Sequence[MaskedSide] | Cha
 
 def _walk(sides: Sequence[MaskedSide], orders: int) -> tuple[Indices, Indices]:
     """int[orders, P] clipped matches and int[P] lengths of the P masked texts of one block."""
-    trie = NgramTrie.of_sides(sides)
+    trie = NgramTrie.from_sides(sides)
     n_texts = [len(side.visible) for side in sides]
     side_of_text = np.repeat(np.arange(len(sides)), n_texts)
     ends = np.cumsum([side.visible.shape[1] for side in sides])
@@ -212,7 +212,7 @@ def _clip(nodes: Indices, text: Indices, limits: Indices, per_side: Indices, sid
 def _changes(side: ChangedSide, orders: int) -> tuple[Indices, Indices]:
     """As `_walk`, of one side."""
     n_texts = len(side.keep)
-    trie = NgramTrie.of_sides([side])
+    trie = NgramTrie.from_sides([side])
     nodes = np.maximum(trie.tokens, 0)  # the last one, a stop, ends n-grams
     # places of the whole text's tokens, and of the stop
     is_stand_in = np.append(side.is_stand_in, False)
@@ -220,7 +220,7 @@ def _changes(side: ChangedSide, orders: int) -> tuple[Indices, Indices]:
     first, last, text = _windows(side, in_whole, orders)
 
     stop = len(side.tokens)
-    window_places, window_text = _with_stops(first, last, text, stop)
+    window_places, window_text = _add_stops(first, last, text, stop)
     hides_word = is_stand_in[window_places]
     word = np.append(side.word, 0)[window_places]
     was_shown = ~hides_word
@@ -284,7 +284,7 @@ def _windows(side: ChangedSide, in_whole: Indices, orders: int) -> tuple[Indices
     return first_place, last_place, text[is_new]
 
 
-def _with_stops(first: Indices, last: Indices, text: Indices, stop: int) -> tuple[Indices, Indices]:
+def _add_stops(first: Indices, last: Indices, text: Indices, stop: int) -> tuple[Indices, Indices]:
     """All places from `first` to `last` of each window, followed by `stop`; and the text of each place."""
     sizes = last - first + 2  # the last place, and the stop
     ends = np.cumsum(sizes)

@@ -129,7 +129,7 @@ def sides_of_request(request: Request, tokenizer: Tokenizer, orders: int) -> Ite
     known = tokens_of_words(plan, tokenizer)
     if plan.keep is None or known is None:
         for text in plan.render():
-            yield _shown(tokenizer.text(text), fixed, is_hypothesis)
+            yield _unmasked_side(tokenizer.text(text), fixed, is_hypothesis)
         return
     # Each word's tokens are followed by those of its replacement: a mask shows the first or the second.
     tokens_by_word, instead = known
@@ -156,7 +156,7 @@ def cells_per_text(tokens: Sequence[str], fixed: Sequence[str]) -> int:
     return max(len(tokens) + 1, len(fixed))
 
 
-def _shown(tokens: Tokens, fixed: Tokens, is_hypothesis: bool) -> MaskedSide:
+def _unmasked_side(tokens: Tokens, fixed: Tokens, is_hypothesis: bool) -> MaskedSide:
     """A side of one text with nothing masked."""
     visible = np.ones((1, len(tokens) + 1), np.bool_)
     return MaskedSide(tokens, fixed, is_hypothesis, visible)

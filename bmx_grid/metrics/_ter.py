@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from bmx_grid.core.ragged import Ints
-from bmx_grid.measures.ordered import compiled
+from bmx_grid.measures.ordered import compile_kernel
 
 # as in Tercom
 LONGEST_SHIFT = 10  # words
@@ -39,7 +39,7 @@ def edits(hypotheses: Sequence[Sequence[str]], references: Sequence[Sequence[str
         offsets = np.cumsum([0, *map(len, texts)])
         sides += [np.array(flat, dtype=np.int64), offsets.astype(np.int64)]
     counts = np.empty(len(hypotheses), dtype=np.int64)
-    compiled(_edits)(*sides, counts)
+    compile_kernel(_edits)(*sides, counts)
     return counts
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from bmx_grid.core.identity import Component, digest, identity, runtime
 from bmx_grid.core.ragged import Floats
+from bmx_grid.core.renamed import old_names
 from bmx_grid.words.attributions import AttributionSet
 from bmx_grid.words.perturbation import Item, Request, Role
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 GroundTruth = Literal["source", "reference"]
 Cost = Literal["light", "model"]
+
+__getattr__ = old_names(__name__, {"pairs_of": "text_pairs"})
 
 
 @dataclass(frozen=True)
@@ -41,12 +44,21 @@ class Metric(Component):
     is_explained: whether explainers explain its scores; else every sweep has it without an explainer.
     """
 
+    RENAMED: ClassVar[Mapping[str, str]] = {
+        "fitted": "fit",
+        "given": "load_scores",
+        "members": "expand",
+        "of_languages": "set_languages",
+        "with_shuffled_weights": "shuffle_weights",
+        "is_explained": "can_be_explained",
+        "leaves_traces": "has_side_effects",
+    }
     SCALE: ClassVar[int] = 1
     higher_is_better: ClassVar[bool] = True
     may_be_undefined: ClassVar[bool] = False
     is_placebo: ClassVar[bool] = False
     is_human: ClassVar[bool] = False
-    is_explained: ClassVar[bool] = True
+    can_be_explained: ClassVar[bool] = True
 
     @property
     @abstractmethod
@@ -67,7 +79,7 @@ class Metric(Component):
         return "light"
 
     @property
-    def leaves_traces(self) -> bool:
+    def has_side_effects(self) -> bool:
         """Whether scoring sends texts to a server, or keeps something in a folder: a dry run does neither."""
         return False
 
@@ -108,7 +120,7 @@ class Metric(Component):
         """The N items of a set, with the texts that it reads. Raises DataError for a missing text."""
         return segments.items(self.reads, self.reads_further)
 
-    def fitted(self, segments: SegmentSet) -> Metric:
+    def fit(self, segments: SegmentSet) -> Metric:
         """This metric fitted to the whole set that it will score (idf weights, translation difficulty).
 
         The set is part of the identity of the returned metric: its fingerprint and signature.
@@ -117,11 +129,11 @@ class Metric(Component):
         """
         return self
 
-    def with_shuffled_weights(self, seed: int) -> Metric | None:
+    def shuffle_weights(self, seed: int) -> Metric | None:
         """This metric with the weights of its model permuted at random; None, the default, without a model."""
         return None
 
-    def of_languages(self, language_pair: str) -> Metric:
+    def set_languages(self, language_pair: str) -> Metric:
         """This metric for texts of a language pair, without a set; itself, the default, if it needs none.
 
         Raises ConfigError for languages that it does not know.
@@ -135,16 +147,16 @@ class Metric(Component):
         """
         return None
 
-    def given(self, segments: SegmentSet) -> AttributionSet | None:
+    def load_scores(self, segments: SegmentSet) -> AttributionSet | None:
         """The scores of these segments and systems if they are read from a file; None, the default, to score texts.
 
         Such a metric scores no text, so that it has settings without an explainer only. The scores are part of the
-        identity of the metric that `fitted` returns (`scores_digest`). Raises DataError for scores that do not fit
+        identity of the metric that `fit` returns (`scores_digest`). Raises DataError for scores that do not fit
         the segments.
         """
         return None
 
-    def members(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Metric]:
+    def expand(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Metric]:
         """The metrics, by name, that this option expands to in a sweep of these sets: by default itself."""
         return {name: self}
 
@@ -195,30 +207,30 @@ def scores_digest(given: AttributionSet) -> str:
     return digest([repr(given.base_scores.tolist()), systems])[:16]
 
 
-def pairs_of(items: Sequence[Item], role: GroundTruth) -> list[tuple[str, str]]:
+def text_pairs(items: Sequence[Item], role: GroundTruth) -> list[tuple[str, str]]:
     """(ground truth, hypothesis) of each item, for metrics that read these two."""
     return [(item.text(role), item.text("hypothesis")) for item in items]
 
 
 @dataclass(frozen=True, kw_only=True)
-class OfReferences(Metric):
+class MultiReferenceMetric(Metric):
     """A metric that compares a hypothesis with the first reference of a segment, or with all of them.
 
     references: first, or all. A set without further references has the metric of the first one, with its identity.
-    nrefs: number of references of the segments, in signatures; set by `fitted`.
+    nrefs: number of references of the segments, in signatures; set by `fit`.
 
     An explainer perturbs the first reference only.
     """
 
-    references: Literal["first", "all"] = identity("first", later=True)
+    references: Literal["first", "all"] = identity("first", added_later=True)
     nrefs: str = runtime("1")
 
     @property
     def reads_all_references(self) -> bool:
         return self.references == "all"
 
-    def fitted(self, segments: SegmentSet) -> Self:
-        fitted = cast(Self, super().fitted(segments))
+    def fit(self, segments: SegmentSet) -> Self:
+        fitted = cast(Self, super().fit(segments))
         if self.references == "first":
             return fitted
         counts = {1 + len(segment.further_references) for segment in segments.segments}
@@ -241,7 +253,7 @@ class OfReferences(Metric):
             return False
         return any(item.further_references for item in items)
 
-    def of_best(
+    def best_reference_rows(
         self, items: Sequence[Item], count: Callable[[Sequence[Item]], Floats], score: Callable[[Floats], Floats]
     ) -> Floats:
         """Rows that `count` makes of items: among items with one reference, the row that scores best, or the first.
@@ -269,7 +281,7 @@ class OfReferences(Metric):
         """The identity fields that sacreBLEU knows."""
         return {key: value for key, value in self.settings().items() if key != "references"}
 
-    def signed(self, library: Any) -> str:
+    def sacrebleu_signature(self, library: Any) -> str:
         """The name and the signature of a metric of sacreBLEU, with the number of references that there are."""
         name = library.corpus_score(["a"], [["a"]]).name  # sacreBLEU signs only after it has seen a reference
         signature = f"{name}|{library.get_signature().format()}"
@@ -278,7 +290,7 @@ class OfReferences(Metric):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counted(OfReferences):
+class Counted(MultiReferenceMetric):
     """A metric on references whose score is `combine` of what `statistics` counts."""
 
     reads: ClassVar[tuple[Role, ...]] = ("reference", "hypothesis")

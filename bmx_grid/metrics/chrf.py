@@ -38,7 +38,7 @@ class Chrf(Counted):
 
     SCALE: ClassVar[int] = 100
 
-    GONE: ClassVar[Mapping[str, Any]] = {"whitespace": False, "eps_smoothing": False}
+    REMOVED_FIELDS: ClassVar[Mapping[str, Any]] = {"whitespace": False, "eps_smoothing": False}
 
     char_order: int = identity(6, least=0, most=_LONGEST)
     word_order: int = identity(0, least=0, most=_LONGEST)
@@ -54,7 +54,7 @@ class Chrf(Counted):
     def signature(self) -> str:
         from sacrebleu import CHRF
 
-        return self.signed(CHRF(**self.library_settings()))
+        return self.sacrebleu_signature(CHRF(**self.library_settings()))
 
     def statistics(self, items: Sequence[Item]) -> Floats:
         """float64[n, 3 * orders]: matches, n-grams of the reference and of the hypothesis, order by order."""
@@ -65,7 +65,7 @@ class Chrf(Counted):
 
             return self._statistics(counts)
 
-        return self.of_best(items, count, self.combine)
+        return self.best_reference_rows(items, count, self.combine)
 
     def combine(self, sums: Floats) -> Floats:
         """sacrebleu.CHRF's corpus score of summed statistics, by its floating-point operations in their order."""

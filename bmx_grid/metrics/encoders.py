@@ -15,15 +15,15 @@ from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import identity, runtime
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.metrics._idf import digest_of_texts, idf_of_texts, texts_of_set
-from bmx_grid.metrics.base import Cost, GroundTruth, Metric, OfReferences, pairs_of
+from bmx_grid.metrics.base import Cost, GroundTruth, Metric, MultiReferenceMetric, text_pairs
 from bmx_grid.models.encoding import (
     HeldStates,
     TokenIds,
     hidden_states,
-    in_batches,
     lengths_of,
-    on_device,
+    run_batches,
     tensors,
+    to_device,
     token_budget,
     tokenize,
     windows,
@@ -48,7 +48,7 @@ TokenVectors = tuple[Any, Any, Any]
 Take = Callable[[Ints, TokenVectors, TokenVectors], None]
 
 
-def for_token_pairs(
+def process_token_pairs(
     loaded: LoadedModel,
     pairs: Sequence[Pair],
     tokens: Callable[[list[str]], TokenIds],
@@ -93,7 +93,7 @@ def for_token_pairs(
                 vectors.append((*held.take(side), padded_ids))
             take(window[batch], *vectors)
 
-        in_batches(compare, lengths[window], loaded, batch_tokens)
+        run_batches(compare, lengths[window], loaded, batch_tokens)
 
     limit = _WINDOW * token_budget(loaded, batch_tokens)
     order = np.argsort(shared, kind="stable")  # pairs that share a text are neighbours
@@ -171,11 +171,11 @@ class ModelMetric(Metric):
                 parts.append(f"{key}:{value}")
         return "|".join(parts)
 
-    def pretrained(self) -> tuple[tuple[str, str | None], ...]:
+    def pretrained_models(self) -> tuple[tuple[str, str | None], ...]:
         return ((self.model, self.revision),)
 
     def known_languages(self, role: Role) -> frozenset[str] | None:
-        return model_languages(self.pretrained())
+        return model_languages(self.pretrained_models())
 
     def fingerprint(self) -> dict[str, Any]:
         """Settings, with the commit of a hub model and the content of a local one."""
@@ -206,7 +206,7 @@ class NeuralMetric(ModelMetric):
     max_length: int | None = identity(None, least=3)
     device: Device = runtime("auto")
     batch_tokens: int | None = runtime(None, least=1)
-    shuffled: int | None = identity(None, later=True, least=0, most=2**63 - 1)
+    shuffled: int | None = identity(None, added_later=True, least=0, most=2**63 - 1)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -221,7 +221,7 @@ class NeuralMetric(ModelMetric):
     def check(self) -> None:
         check_model(self.model, self.revision, self._layers)
 
-    def with_shuffled_weights(self, seed: int) -> Self:
+    def shuffle_weights(self, seed: int) -> Self:
         return dataclasses.replace(self, shuffled=seed)
 
     @property
@@ -235,7 +235,7 @@ class NeuralMetric(ModelMetric):
         assert self.dtype != "auto", "it was chosen as the metric was made"
         return self.dtype
 
-    def _loaded(self) -> LoadedModel:
+    def _load_model(self) -> LoadedModel:
         return load_model(
             self.KIND,
             self.model,
@@ -248,8 +248,8 @@ class NeuralMetric(ModelMetric):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NearestReference(OfReferences, NeuralMetric):
-    """A metric on an encoder that scores pairs of texts (`of_pairs`); of several references the nearest one counts."""
+class NearestReference(MultiReferenceMetric, NeuralMetric):
+    """A metric on an encoder that scores pairs of texts (`score_pairs`); of several references the best counts."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -267,10 +267,10 @@ class NearestReference(OfReferences, NeuralMetric):
         return f"{signature}|nrefs:{self.nrefs}"
 
     def score(self, items: Sequence[Item]) -> Floats:
-        return self.of_best(items, self.of_pairs, lambda scores: scores)
+        return self.best_reference_rows(items, self.score_pairs, lambda scores: scores)
 
     @abstractmethod
-    def of_pairs(self, items: Sequence[Item]) -> Floats:
+    def score_pairs(self, items: Sequence[Item]) -> Floats:
         """float64[n] of items, by their first reference only."""
 
 
@@ -285,20 +285,20 @@ class SentenceEmbedding(NearestReference):
 
     pooling: Literal["mean", "cls"] = identity("mean")
 
-    def of_pairs(self, items: Sequence[Item]) -> Floats:
+    def score_pairs(self, items: Sequence[Item]) -> Floats:
         if not items:
             return np.empty(0)
-        texts, truths, hypotheses = distinct_texts(pairs_of(items, self.ground_truth))
-        embeddings = self.embedded(texts)
+        texts, truths, hypotheses = distinct_texts(text_pairs(items, self.ground_truth))
+        embeddings = self.embed_texts(texts)
         embeddings /= np.linalg.norm(embeddings, axis=1, keepdims=True)
         cosines = np.einsum("nd,nd->n", embeddings[truths], embeddings[hypotheses])
         return np.asarray(cosines)
 
-    def embedded(self, texts: Sequence[str]) -> Floats:
+    def embed_texts(self, texts: Sequence[str]) -> Floats:
         """float64[n, d] sentence vectors."""
         import torch
 
-        loaded = self._loaded()
+        loaded = self._load_model()
         stripped = [text.strip() for text in texts]
         ids = tokenize(loaded, stripped, self.max_length)
         shape = len(texts), loaded.network.config.hidden_size
@@ -311,9 +311,9 @@ class SentenceEmbedding(NearestReference):
             else:
                 summed = (states * mask[:, :, None]).sum(dim=1)  # padding has states, too
                 pooled = summed / mask.sum(dim=1, keepdim=True)
-            embeddings[on_device(loaded, batch)] = pooled
+            embeddings[to_device(loaded, batch)] = pooled
 
-        in_batches(embed, lengths_of(ids), loaded, self.batch_tokens)
+        run_batches(embed, lengths_of(ids), loaded, self.batch_tokens)
         return np.asarray(embeddings.cpu().numpy(), dtype=np.float64)
 
 
@@ -324,7 +324,7 @@ class BertScore(NearestReference):
     Contextual token embeddings are matched by cosine.
 
     idf: tokens weigh by their inverse document frequency among the ground truths of the set, every text of an id once.
-        `fitted` gives it these texts; outside a sweep set idf_texts.
+        `fit` gives it these texts; outside a sweep set idf_texts.
     baseline: of bert-score's table for the language, model and layer: F1 becomes (F1 - baseline) / (1 - baseline).
 
     references: of several references the best score counts, as in bert-score.
@@ -336,8 +336,8 @@ class BertScore(NearestReference):
     """
 
     layer: int = identity(least=1)
-    idf: bool = identity(False, later=True)
-    baseline: float = identity(0.0, later=True, below=1)  # below the F1 of equal texts
+    idf: bool = identity(False, added_later=True)
+    baseline: float = identity(0.0, added_later=True, below=1)  # below the F1 of equal texts
     idf_texts: tuple[str, ...] = runtime(())  # the identity holds their digest
 
     def fingerprint(self) -> dict[str, Any]:
@@ -347,20 +347,20 @@ class BertScore(NearestReference):
             values["idf_of"] = digest_of_texts(self.idf_texts)
         return values
 
-    def fitted(self, segments: SegmentSet) -> Self:
-        fitted = super().fitted(segments)
+    def fit(self, segments: SegmentSet) -> Self:
+        fitted = super().fit(segments)
         if not self.idf or self.idf_texts:
             return fitted
         items = self.items(segments)
         texts = [(item.text(self.ground_truth), *item.further_references) for item in items]
         return dataclasses.replace(fitted, idf_texts=texts_of_set(segments, texts))
 
-    def of_pairs(self, items: Sequence[Item]) -> Floats:
+    def score_pairs(self, items: Sequence[Item]) -> Floats:
         if not items:
             return np.empty(0)
         import torch
 
-        loaded = self._loaded()
+        loaded = self._load_model()
         tokens = functools.partial(bert_score_tokens, loaded, max_length=self.max_length)
         special = special_ids(loaded)
         weight_of_token = None
@@ -381,9 +381,9 @@ class BertScore(NearestReference):
                     weights = weights * weight_of_token[ids.clamp(min=0)]
                 columns.append((cosines * weights).sum(dim=1))
                 columns.append(weights.sum(dim=1))
-            sums[on_device(loaded, batch)] = torch.stack(columns, dim=1)
+            sums[to_device(loaded, batch)] = torch.stack(columns, dim=1)
 
-        for_token_pairs(loaded, pairs_of(items, self.ground_truth), tokens, take, self.batch_tokens)
+        process_token_pairs(loaded, text_pairs(items, self.ground_truth), tokens, take, self.batch_tokens)
         rows = sums.cpu().numpy().astype(np.float64)
         truth_cosines, truth_weights, hypothesis_cosines, hypothesis_weights = rows.T
         with np.errstate(invalid="ignore", divide="ignore"):

@@ -26,10 +26,10 @@ class Human(Metric):
     aspect: its name. In a sweep the option expands to every human score that is not the primary one of its data set.
     The agreement of two people bounds that of metrics: a metric above this row agrees with the raters, or with their
     method, more than with the quality of the texts. It is no metric to be averaged with others.
-    scores: a digest, set by `fitted`.
+    scores: a digest, set by `fit`.
     """
 
-    is_explained: ClassVar[bool] = False
+    can_be_explained: ClassVar[bool] = False
     may_be_undefined: ClassVar[bool] = True
     is_human: ClassVar[bool] = True
     reads: ClassVar[tuple[Role, ...]] = ("hypothesis",)
@@ -41,7 +41,7 @@ class Human(Metric):
     def signature(self) -> str:
         return f"human|aspect:{self.aspect}|scores:{self.scores or 'unread'}|version:{self.VERSION}"
 
-    def members(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Self]:
+    def expand(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Self]:
         """One for each further human score of any set, as `human_esa`."""
         members = {}
         for segments in sets:
@@ -49,11 +49,11 @@ class Human(Metric):
                 members[f"{name}_{aspect}"] = dataclasses.replace(self, aspect=aspect)
         return members
 
-    def fitted(self, segments: SegmentSet) -> Self:
+    def fit(self, segments: SegmentSet) -> Self:
         """This human score with a digest of its values on these segments as its identity. Raises as `given`."""
-        return dataclasses.replace(self, scores=scores_digest(self.given(segments)))
+        return dataclasses.replace(self, scores=scores_digest(self.load_scores(segments)))
 
-    def given(self, segments: SegmentSet) -> AttributionSet:
+    def load_scores(self, segments: SegmentSet) -> AttributionSet:
         """The human scores of the segments, NaN for unrated ones, and of whole systems.
 
         Raises DataMissingError for a set without this human score in addition to its primary one.

@@ -29,7 +29,7 @@ class Imported(FileSource, Metric):
 
     Fields as of `FileSource`. columns: of score, id, system and language_pair; without one the score takes also that of
     the metric's name: one table may hold several metrics.
-    Paths and columns are no identity: `fitted` puts a digest of the scores into it.
+    Paths and columns are no identity: `fit` puts a digest of the scores into it.
     """
 
     KEY: ClassVar[str] = "metric.imported"
@@ -48,11 +48,11 @@ class Imported(FileSource, Metric):
     def signature(self) -> str:
         return f"imported|scores:{self.scores or 'unread'}|version:{self.VERSION}"
 
-    def fitted(self, segments: SegmentSet) -> Imported:
+    def fit(self, segments: SegmentSet) -> Imported:
         """This metric with the digest of its scores of these segments as its identity. Raises as `given`."""
-        return dataclasses.replace(self, scores=scores_digest(self.given(segments)))
+        return dataclasses.replace(self, scores=scores_digest(self.load_scores(segments)))
 
-    def given(self, segments: SegmentSet) -> AttributionSet:
+    def load_scores(self, segments: SegmentSet) -> AttributionSet:
         """The scores of these segments, NaN if the file declares one missing, and of their systems.
 
         Warns of a file in which some segments have none.

@@ -16,7 +16,7 @@ import numpy as np
 from bmx_grid.core.errors import UnavailableError
 from bmx_grid.core.identity import identity, runtime
 from bmx_grid.core.ragged import Floats
-from bmx_grid.metrics.base import Cost, Metric, pairs_of
+from bmx_grid.metrics.base import Cost, Metric, text_pairs
 from bmx_grid.models.files import check_revision
 from bmx_grid.words.perturbation import Item, Role
 
@@ -51,7 +51,7 @@ class _OfLibrary(Metric):
         self.check()
         if not items:
             return np.empty(0)
-        pairs = pairs_of(items, "source")
+        pairs = text_pairs(items, "source")
         return np.array(self._predict(pairs), dtype=np.float64).reshape(-1)
 
     @abstractmethod
@@ -74,7 +74,7 @@ class Comet(_OfLibrary):
     )
 
     model: str = identity("Unbabel/wmt20-comet-qe-da")
-    revision: str | None = identity(None, later=True)
+    revision: str | None = identity(None, added_later=True)
     batch_size: int = runtime(32, least=1)
     gpus: int = runtime(0, least=0)
 

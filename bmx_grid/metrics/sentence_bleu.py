@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bmx_grid.core.errors import ConfigError, UnavailableError
 from bmx_grid.core.identity import file_digest, identity
 from bmx_grid.core.ragged import Flags, Floats
-from bmx_grid.metrics._ngrams import NgramTrie, count_ngrams, ngrams_of, with_lengths
+from bmx_grid.metrics._ngrams import NgramTrie, add_lengths, count_ngrams, ngrams_of
 from bmx_grid.metrics._pair_counts import count_pairs
 from bmx_grid.metrics._sides import (
     Indices,
@@ -83,7 +83,7 @@ class SentenceBleu(Counted):
         from sacrebleu import BLEU
 
         self.check()
-        return self.signed(BLEU(**self.library_settings()))
+        return self.sacrebleu_signature(BLEU(**self.library_settings()))
 
     def check(self) -> None:
         _library_tokenizer(self.tokenize)
@@ -351,7 +351,7 @@ def _count(sides: Sequence[_BitSide], orders: int) -> Indices:
     n_shown = np.bitwise_count(kept & np.repeat(first, n_texts))
     hidden = n_words - n_shown
     masked = np.bitwise_count(kept) + np.repeat(instead, n_texts) * hidden
-    return with_lengths(sides, n_texts, masked, matches)
+    return add_lengths(sides, n_texts, masked, matches)
 
 
 def _pack(sides: Sequence[_BitSide], rows: Sequence[slice]) -> Bits:
@@ -374,7 +374,7 @@ def _shared_ngrams(sides: Sequence[_BitSide], orders: int) -> Iterator[tuple[Bit
 
     The first are bits of the tokens that begin an n-gram, uint64[sides].
     """
-    trie = NgramTrie.of_sides(sides)
+    trie = NgramTrie.from_sides(sides)
     sizes = [len(side.tokens) + 1 for side in sides]
     side_of_place = np.repeat(np.arange(len(sides)), sizes)
     starts = np.cumsum(sizes) - sizes

@@ -13,7 +13,7 @@ import numpy as np
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import RUNTIME, digest, identity
 from bmx_grid.core.ragged import Floats, Ints
-from bmx_grid.measures.resampling import codes, dealt
+from bmx_grid.measures.resampling import assign_folds, codes
 from bmx_grid.metrics.encoders import SentenceEmbedding
 from bmx_grid.words.perturbation import Item, Role
 
@@ -41,7 +41,7 @@ class Sentinel(SentenceEmbedding):
     """
 
     is_placebo: ClassVar[bool] = True
-    is_explained: ClassVar[bool] = False
+    can_be_explained: ClassVar[bool] = False
     may_be_undefined: ClassVar[bool] = True
 
     sees: Sees = identity("hypothesis")
@@ -54,14 +54,14 @@ class Sentinel(SentenceEmbedding):
         if self.sees != "lengths":
             super().check()
 
-    def pretrained(self) -> tuple[tuple[str, str | None], ...]:
-        return () if self.sees == "lengths" else super().pretrained()
+    def pretrained_models(self) -> tuple[tuple[str, str | None], ...]:
+        return () if self.sees == "lengths" else super().pretrained_models()
 
     def known_languages(self, role: Role) -> frozenset[str] | None:
         seen_role = "hypothesis" if self.sees == "hypothesis" else self.ground_truth
         return super().known_languages(role) if role == seen_role else None
 
-    def members(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Self]:
+    def expand(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Self]:
         """A sentinel of each kind, named by its input."""
         sentinels = {}
         for sees in get_args(Sees):
@@ -69,7 +69,7 @@ class Sentinel(SentenceEmbedding):
             sentinels[f"{name}_{label}"] = dataclasses.replace(self, sees=sees)
         return sentinels
 
-    def fitted(self, segments: SegmentSet) -> Self:
+    def fit(self, segments: SegmentSet) -> Self:
         """This sentinel with the texts, primary human scores and clusters of a set, and their digest.
 
         The regressions themselves are computed when it first scores.
@@ -85,7 +85,7 @@ class Sentinel(SentenceEmbedding):
             content.append([*item.texts().values(), repr(score), cluster])
         return dataclasses.replace(self, judged=judged, set=digest(content)[:16])
 
-    def of_pairs(self, items: Sequence[Item]) -> Floats:
+    def score_pairs(self, items: Sequence[Item]) -> Floats:
         """float64[n] predicted human scores. Raises ConfigError if it was fitted to no set."""
         if not self.judged:
             raise ConfigError("metric 'sentinel' is fitted to the human scores of a whole data set: use it in a sweep.")
@@ -103,7 +103,7 @@ class Sentinel(SentenceEmbedding):
         """float64[n, k] its input: a sentence vector, or logarithms of lengths and their squares."""
         if self.sees != "lengths":
             role: Role = "hypothesis" if self.sees == "hypothesis" else self.ground_truth
-            return self.embedded([item.text(role) for item in items])
+            return self.embed_texts([item.text(role) for item in items])
         counts = []
         for item in items:
             truth = item.text(self.ground_truth)
@@ -133,7 +133,7 @@ def _fit(sentinel: Sentinel, _fingerprint: str) -> tuple[Floats, dict[str, int]]
         # empty ground truths are one cluster, since all have the fold of one text
         labels.append(cluster if truth else "")
     generator = np.random.default_rng(sentinel.seed)
-    fold = dealt(codes(labels), sentinel.folds, generator)
+    fold = assign_folds(codes(labels), sentinel.folds, generator)
     columns = sentinel.columns(items)
     weights = ridge_without(fold, columns, np.array(human, dtype=np.float64))
     return weights, dict(zip(truths, fold.tolist(), strict=True))

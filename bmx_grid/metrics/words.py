@@ -18,14 +18,14 @@ from bmx_grid.core.errors import DataError, UnavailableError
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Floats
 from bmx_grid.metrics._ter import edits
-from bmx_grid.metrics.base import Counted, OfReferences, pairs_of
+from bmx_grid.metrics.base import Counted, MultiReferenceMetric, text_pairs
 from bmx_grid.words.perturbation import Item, Role
 
 Measure = Literal["precision", "recall", "f1"]
 
 
 @dataclass(frozen=True)
-class _OfWords(Counted):
+class _WordMetric(Counted):
     """Counts of the words, separated by white space, of a hypothesis and a reference; scores are made of their sums.
 
     Of several references, the one with the best score counts.
@@ -42,14 +42,14 @@ class _OfWords(Counted):
 
         def count(single: Sequence[Item]) -> Floats:
             rows = []
-            for reference, hypothesis in pairs_of(single, "reference"):
+            for reference, hypothesis in text_pairs(single, "reference"):
                 rows.append(self._counts(self._words(hypothesis), self._words(reference)))
             # shaped, so that no items give a table without rows
             return np.array(rows, dtype=np.float64).reshape(-1, self.COUNTS)
 
-        return self.of_best(items, count, self.combine)
+        return self.best_reference_rows(items, count, self.combine)
 
-    def _signed(self, name: str) -> str:
+    def _build_signature(self, name: str) -> str:
         case = "lc" if self.lowercase else "mixed"
         return f"{name}|nrefs:{self.nrefs}|case:{case}|tok:white space|version:{self.VERSION}"
 
@@ -63,7 +63,7 @@ class _OfWords(Counted):
 
 
 @dataclass(frozen=True)
-class Wer(_OfWords):
+class Wer(_WordMetric):
     """Word error rate: substitutions, insertions and deletions per reference word; 0 is best, above 1 is possible.
 
     ordered: false counts position-independent errors (PER, Tillmann et al. 1997): max(hypothesis, reference) words less
@@ -78,7 +78,7 @@ class Wer(_OfWords):
 
     @property
     def signature(self) -> str:
-        return self._signed("WER" if self.ordered else "PER")
+        return self._build_signature("WER" if self.ordered else "PER")
 
     def combine(self, sums: Floats) -> Floats:
         """Edits per reference word, from summed counts (edits, reference words)."""
@@ -90,11 +90,11 @@ class Wer(_OfWords):
 
             return Levenshtein.distance(hypothesis, reference), len(reference)
         longer = max(len(hypothesis), len(reference))
-        return longer - _shared(hypothesis, reference), len(reference)
+        return longer - _count_shared(hypothesis, reference), len(reference)
 
 
 @dataclass(frozen=True)
-class WordMatch(_OfWords):
+class WordMatch(_WordMetric):
     """Precision, recall or F1 of words, each counted at most as often as the other side has it; order costs nothing.
 
     Two empty texts match (1); a side without words against one with words scores 0. The metric `word_overlap` (`Chrf`
@@ -108,7 +108,7 @@ class WordMatch(_OfWords):
 
     @property
     def signature(self) -> str:
-        return self._signed(f"words {self.measure}")
+        return self._build_signature(f"words {self.measure}")
 
     def combine(self, sums: Floats) -> Floats:
         """From summed counts (shared words, hypothesis words, reference words)."""
@@ -122,10 +122,10 @@ class WordMatch(_OfWords):
         return scores
 
     def _counts(self, hypothesis: list[str], reference: list[str]) -> tuple[int, ...]:
-        return _shared(hypothesis, reference), len(hypothesis), len(reference)
+        return _count_shared(hypothesis, reference), len(hypothesis), len(reference)
 
 
-def _shared(hypothesis: list[str], reference: list[str]) -> int:
+def _count_shared(hypothesis: list[str], reference: list[str]) -> int:
     """How many words both sides have; `&` keeps the smaller count of each."""
     shared = Counter(hypothesis) & Counter(reference)
     return shared.total()
@@ -164,7 +164,7 @@ class Ter(Counted):
     def signature(self) -> str:
         from sacrebleu import TER
 
-        return self.signed(TER(**self.library_settings()))
+        return self.sacrebleu_signature(TER(**self.library_settings()))
 
     def fingerprint(self) -> dict[str, Any]:
         """As of every component; results of other settings did not change with the second pass of references."""
@@ -216,7 +216,7 @@ def _tercom(*settings: bool) -> Callable[[str], str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rouge(OfReferences):
+class Rouge(MultiReferenceMetric):
     """The F1 of the package rouge-score, 0 to 1, of the best reference.
 
     variant: rouge1, rouge2 or rougeL. stemmed: words are compared by Porter's stems.

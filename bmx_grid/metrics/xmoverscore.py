@@ -16,8 +16,8 @@ import numpy as np
 from bmx_grid.core.errors import UnavailableError
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Floats, Ints
-from bmx_grid.metrics.base import pairs_of
-from bmx_grid.metrics.encoders import NeuralMetric, TokenVectors, for_token_pairs
+from bmx_grid.metrics.base import text_pairs
+from bmx_grid.metrics.encoders import NeuralMetric, TokenVectors, process_token_pairs
 from bmx_grid.models.encoding import lengths_of, log_likelihoods, tokenize
 from bmx_grid.models.files import check_model, model_identity
 from bmx_grid.models.loading import LoadedModel, load_model
@@ -78,14 +78,14 @@ class XMoverScore(NeuralMetric):
         return settings
 
     def known_languages(self, role: Role) -> frozenset[str] | None:
-        models = self.pretrained()
+        models = self.pretrained_models()
         # the language model reads hypotheses only
         return model_languages(models if role == "hypothesis" else models[:1])
 
-    def pretrained(self) -> tuple[tuple[str, str | None], ...]:
+    def pretrained_models(self) -> tuple[tuple[str, str | None], ...]:
         if self.language_model is None:
-            return super().pretrained()
-        return (*super().pretrained(), (self.language_model, self.language_model_revision))
+            return super().pretrained_models()
+        return (*super().pretrained_models(), (self.language_model, self.language_model_revision))
 
     def check(self) -> None:
         super().check()
@@ -95,8 +95,8 @@ class XMoverScore(NeuralMetric):
     def score(self, items: Sequence[Item]) -> Floats:
         if not items:
             return np.empty(0)
-        loaded = self._loaded()
-        pairs = pairs_of(items, self.ground_truth)
+        loaded = self._load_model()
+        pairs = text_pairs(items, self.ground_truth)
         scores = np.empty(len(items))
         likely: dict[str, float] = {}
         if self.language_model is not None:  # first: if it cannot be loaded, nothing is scored in vain
@@ -111,7 +111,7 @@ class XMoverScore(NeuralMetric):
             scores[batch] = self._compare(truth, hypothesis)
 
         tokens = functools.partial(tokenize, loaded, max_length=self.max_length)
-        for_token_pairs(loaded, pairs, tokens, take, self.batch_tokens)
+        process_token_pairs(loaded, pairs, tokens, take, self.batch_tokens)
         if likely:
             likelihood_of_items = np.array([likely[hypothesis] for _, hypothesis in pairs])
             scores += self.language_model_weight * likelihood_of_items
@@ -168,7 +168,7 @@ _SENTENCES = "tokenizers/punkt_tab/english/"  # NLTK's data, which word_tokenize
 
 
 @functools.lru_cache(maxsize=50_000)
-def detokenized(text: str, language: str) -> str:
+def detokenize(text: str, language: str) -> str:
     """The text with its words, separated by single spaces, joined again by sacremoses' rules for a language."""
     from sacremoses import MosesDetokenizer
 
@@ -176,7 +176,7 @@ def detokenized(text: str, language: str) -> str:
 
 
 @functools.lru_cache(maxsize=50_000)
-def truecased(text: str) -> str:
+def truecase(text: str) -> str:
     """The English text, tokenised again, each word in its most likely casing; unknown words are in title case."""
     return str(_truecaser().get_true_case(text))
 
@@ -216,7 +216,7 @@ class AuthorsXMoverScore(XMoverScore):
 
     VERSION = 1
 
-    GONE: ClassVar[Mapping[str, Any]] = {"detokenize": True, "truecase": True, "transport": "pyemd"}
+    REMOVED_FIELDS: ClassVar[Mapping[str, Any]] = {"detokenize": True, "truecase": True, "transport": "pyemd"}
 
     source_language: str | None = identity(None)
 
@@ -239,22 +239,22 @@ class AuthorsXMoverScore(XMoverScore):
             ) from error
 
     def score(self, items: Sequence[Item]) -> Floats:
-        return super().score([self._prepared(item) for item in items])
+        return super().score([self._prepare_item(item) for item in items])
 
-    def _prepared(self, item: Item) -> Item:
+    def _prepare_item(self, item: Item) -> Item:
         """The item with its texts as the encoder and the language model read them."""
         language = self.source_language or "any"
-        truth = detokenized(item.text(self.ground_truth), language)
-        hypothesis = truecased(detokenized(item.text("hypothesis"), "en"))
-        return item.with_text(self.ground_truth, truth).with_text("hypothesis", hypothesis)
+        truth = detokenize(item.text(self.ground_truth), language)
+        hypothesis = truecase(detokenize(item.text("hypothesis"), "en"))
+        return item.replace_text(self.ground_truth, truth).replace_text("hypothesis", hypothesis)
 
     def _compare(self, truth: TokenVectors, hypothesis: TokenVectors) -> Floats:
-        pairs = zip(_without_padding(truth), _without_padding(hypothesis), strict=True)
+        pairs = zip(_drop_padding(truth), _drop_padding(hypothesis), strict=True)
         distances = [rounded_distance(left, right, self.flow_dropout) for left, right in pairs]
         return 1 - np.array(distances)
 
 
-def _without_padding(side: TokenVectors) -> list[Floats]:
+def _drop_padding(side: TokenVectors) -> list[Floats]:
     """float64[L, D] vectors of the tokens of each text."""
     texts, masks, _ = side
     rows = []

@@ -35,7 +35,7 @@ def tokenize(
     """int32[L] token ids of each text, truncated to `max_length` tokens (None or above the model's limit: that limit).
 
     target: as the target of a translation model, whose tokens may be other ones than those of a source.
-    Truncated texts are counted (`truncated`); the first ones of a model are warned of.
+    Truncated texts are counted (`count_truncated`); the first ones of a model are warned of.
     """
     limit = loaded.max_length if max_length is None else min(max_length, loaded.max_length)
     tokens = token_ids(loaded, texts, specials=specials, target=target, truncation=True, max_length=limit)
@@ -71,7 +71,7 @@ def token_ids(
     return tokens
 
 
-def in_batches(work: Callable[[Ints], None], lengths: Ints, loaded: LoadedModel, batch_tokens: int | None) -> None:
+def run_batches(work: Callable[[Ints], None], lengths: Ints, loaded: LoadedModel, batch_tokens: int | None) -> None:
     """Call `work` with positions of items until all were worked on, as many at once as the token budget holds.
 
     lengths: int64[n] tokens of each item. Items come sorted, the longest first, so that a batch is padded little
@@ -109,7 +109,7 @@ def lengths_of(ids: Sequence[Sequence[int]] | TokenIds) -> Ints:
     return np.array([len(text) for text in ids], dtype=np.int64)
 
 
-def padded(ids: Sequence[Sequence[int]] | TokenIds, fill: int) -> tuple[Ints, Flags]:
+def pad(ids: Sequence[Sequence[int]] | TokenIds, fill: int) -> tuple[Ints, Flags]:
     """int64[B, L] ids, filled up, and bool[B, L], True for tokens; L is at least 1."""
     lengths = lengths_of(ids)
     mask = np.arange(max(int(lengths.max(initial=0)), 1)) < lengths[:, None]
@@ -119,12 +119,12 @@ def padded(ids: Sequence[Sequence[int]] | TokenIds, fill: int) -> tuple[Ints, Fl
 
 
 def tensors(loaded: LoadedModel, ids: Sequence[Sequence[int]] | TokenIds, fill: int | None = None) -> tuple[Any, Any]:
-    """`padded` as tensors on the device, filled up with the model's padding token unless `fill` is set."""
-    rows, mask = padded(ids, loaded.tokenizer.pad_token_id if fill is None else fill)
-    return on_device(loaded, rows), on_device(loaded, mask)
+    """`pad` as tensors on the device, filled up with the model's padding token unless `fill` is set."""
+    rows, mask = pad(ids, loaded.tokenizer.pad_token_id if fill is None else fill)
+    return to_device(loaded, rows), to_device(loaded, mask)
 
 
-def on_device(loaded: LoadedModel, values: NDArray[Any]) -> Any:
+def to_device(loaded: LoadedModel, values: NDArray[Any]) -> Any:
     """A tensor on the model's device. The copy to a GPU does not block the processor."""
     import torch
 
@@ -188,7 +188,7 @@ def log_likelihoods(loaded: LoadedModel, ids: TokenIds, first: Ints, batch_token
         sums[rows] = sums_of_batch.cpu().numpy()
 
     budget = max(token_budget(loaded, batch_tokens) // _LOGITS, 1)
-    in_batches(score, lengths[scored], loaded, budget)
+    run_batches(score, lengths[scored], loaded, budget)
     return sums
 
 
@@ -218,10 +218,10 @@ class HeldStates:
             # Places as numbers, which the processor knows: a mask on a GPU would be waited for, to count its values.
             rows, columns = np.nonzero(self._there(batch))
             width = states.shape[1]
-            of_batch = states.reshape(-1, states.shape[-1])[on_device(loaded, rows * width + columns)]
-            self.flat[on_device(loaded, self._starts[batch][rows] + columns)] = of_batch
+            of_batch = states.reshape(-1, states.shape[-1])[to_device(loaded, rows * width + columns)]
+            self.flat[to_device(loaded, self._starts[batch][rows] + columns)] = of_batch
 
-        in_batches(fill, self._lengths, loaded, batch_tokens)
+        run_batches(fill, self._lengths, loaded, batch_tokens)
 
     def _there(self, rows: Ints) -> Flags:
         """bool[B, L], True for tokens of the texts at `rows`."""
@@ -233,7 +233,7 @@ class HeldStates:
         there = self._there(rows)
         # any vector will do for a missing token, as the mask leaves it out: the first one
         places = np.where(there, self._starts[rows][:, None] + np.arange(there.shape[1]), 0)
-        return self.flat[on_device(self._loaded, places)], on_device(self._loaded, there)
+        return self.flat[to_device(self._loaded, places)], to_device(self._loaded, there)
 
 
 def windows(order: Ints, lengths: Ints, limit: int) -> list[Ints]:
@@ -254,7 +254,7 @@ def note_truncated(count: int, model: str) -> bool:
     return first
 
 
-def truncated() -> int:
+def count_truncated() -> int:
     """How many texts models of this process have read in part so far; two readings differ by the texts between them.
 
     A text counts each time it is read, by each model that reads it: the encoder of a metric, its language model,

@@ -22,9 +22,9 @@ from typing import Any
 
 from bmx_grid.core.configure import CONFIGS
 from bmx_grid.core.documents import read_json
-from bmx_grid.core.errors import UnavailableError, shown
+from bmx_grid.core.errors import UnavailableError, quote_value
 from bmx_grid.core.identity import file_digest
-from bmx_grid.core.storage import expanded
+from bmx_grid.core.storage import expand_home
 from bmx_grid.models.limits import check_limits
 from bmx_grid.models.packed import check_packed, is_packed, packed_content, unpacked_folder
 
@@ -119,7 +119,7 @@ def model_path(model: str) -> Path | None:
         package_folder = next(iter(spec.submodule_search_locations))
         return Path(package_folder) / inside
     if model.startswith((".", "/", "~")) or Path(model).is_dir():
-        return expanded(model)
+        return expand_home(model)
     return None
 
 
@@ -147,7 +147,7 @@ def commit(model: str, revision: str | None) -> str | None:
     if revision is not None and _COMMIT.fullmatch(revision):
         return revision
     try:
-        cached = _cached(model, revision, "config.json")
+        cached = _find_in_cache(model, revision, "config.json")
     except UnavailableError:
         return revision
     if cached is not None:
@@ -168,7 +168,7 @@ def content_digest(folder: Path) -> str | None:
         return None
     files = [path for path in sorted(folder.iterdir()) if path.is_file() and path.suffix in _READ]
     with suppress(UnavailableError):
-        for name in _indexed(str(folder), folder / _INDEX):
+        for name in _list_weights(str(folder), folder / _INDEX):
             path = folder / name
             # those directly in the folder are listed already
             if path.parent != folder and path.is_file():
@@ -186,7 +186,7 @@ def check_files(model: str, revision: str | None) -> None:
     """
     index = find_file(model, revision, _INDEX)
     if index is not None:
-        _indexed(model, index)
+        _list_weights(model, index)
     config = find_file(model, revision, "config.json")
     settings = read_object(model, config)
     check_limits(model, config, settings)
@@ -195,14 +195,14 @@ def check_files(model: str, revision: str | None) -> None:
     for key, value in settings.items():
         if "layer" in key and isinstance(value, int | float) and value > MOST_LAYERS:
             raise UnavailableError(
-                f"model '{model}': {key} of its config.json is {shown(value)}, and no model has more than "
+                f"model '{model}': {key} of its config.json is {quote_value(value)}, and no model has more than "
                 f"{MOST_LAYERS:,} layers; download the model again."
             )
     explicit = settings.get("transformers_weights")
     if explicit is not None:
         raise UnavailableError(
-            f"model '{model}': its config.json names its weights (transformers_weights: {shown(explicit)}); they are "
-            f"read from {' or '.join(_PARTS['weights'])} only. Rename them, and leave the key out."
+            f"model '{model}': its config.json names its weights (transformers_weights: {quote_value(explicit)}); they "
+            f"are read from {' or '.join(_PARTS['weights'])} only. Rename them, and leave the key out."
         )
     if find_file(model, revision, "adapter_config.json") is not None:
         raise UnavailableError(
@@ -211,7 +211,7 @@ def check_files(model: str, revision: str | None) -> None:
         )
 
 
-def _indexed(model: str, index: Path) -> list[str]:
+def _list_weights(model: str, index: Path) -> list[str]:
     """The parts of the weights that an index names, sorted; none without an index.
 
     Raises UnavailableError for an index that names anything but safetensors below its folder.
@@ -226,8 +226,8 @@ def _indexed(model: str, index: Path) -> list[str]:
         leaves_folder = path.is_absolute() or ".." in path.parts
         if leaves_folder or not name.endswith(".safetensors"):
             raise UnavailableError(
-                f"model '{model}': {index} names {shown(name)}; its weights may be .safetensors files of its folder "
-                "only, since others can carry code. Convert them, or name another model."
+                f"model '{model}': {index} names {quote_value(name)}; its weights may be .safetensors files of its "
+                "folder only, since others can carry code. Convert them, or name another model."
             )
     return sorted(set(weight_map.values()))
 
@@ -331,7 +331,7 @@ def find_file(model: str, revision: str | None, name: str) -> Path | None:
     """The path of a file of a model, in its folder or in the cache; None if it is in neither."""
     folder = model_folder(model)
     if folder is None:
-        return _cached(model, revision, name)
+        return _find_in_cache(model, revision, name)
     path = folder / name
     return path if path.is_file() else None
 
@@ -373,7 +373,7 @@ def _ask_hub(model: str, revision: str | None) -> tuple[str | None, str | None]:
         return None, f"the hub refused it ({url}: {why})"
 
 
-def _cached(model: str, revision: str | None, name: str) -> Path | None:
+def _find_in_cache(model: str, revision: str | None, name: str) -> Path | None:
     from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bmx_grid.core.errors import UnavailableError, shown
+from bmx_grid.core.errors import UnavailableError, quote_value
 
 # The keys of config.json that hold a limit, over all architectures of transformers. Many have none: Mamba has no
 # positions, and those of BLOOM and XLNet are relative.
@@ -30,7 +30,7 @@ def check_limits(model: str, path: Path | None, settings: Mapping[str, Any]) -> 
         is_none = key != OF_TOKENIZER and value == -1
         if not is_number or not (value >= _LEAST or is_none) or value % 1:
             raise UnavailableError(
-                f"model '{model}': {key} in {path} is {shown(value)}, and must be a whole number of tokens, "
+                f"model '{model}': {key} in {path} is {quote_value(value)}, and must be a whole number of tokens, "
                 f"{_LEAST} or more. Correct the file, or download it again."
             )
 

@@ -106,13 +106,13 @@ def fastest_precision(device: Device) -> Precision:
     return "float32"
 
 
-def assigned() -> str | None:
+def assigned_device() -> str | None:
     """The device that an executor gave to this process ("cuda:1"); None when it gave none."""
     return os.environ.get(ASSIGNED) or None
 
 
 @contextmanager
-def assigned_here(device: str | None) -> Iterator[None]:
+def assign_device(device: str | None) -> Iterator[None]:
     """Give `device` to this process while the block runs; None changes nothing."""
     before = os.environ.get(ASSIGNED, "")
     os.environ[ASSIGNED] = device or before
@@ -165,7 +165,7 @@ def _chosen_device(device: Device) -> str:
 
     # in the order in which auto takes them
     is_seen = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
-    worker_device = assigned()
+    worker_device = assigned_device()
     if worker_device is not None:
         kind, _, index = worker_device.partition(":")
         if device in ("auto", kind):
@@ -214,11 +214,11 @@ def _load(
         revision = None
     # from the disk first, so that cached files need no network
     try:
-        tokenizer, network = _read(kind, model, place, revision, dtype, offline=True)
+        tokenizer, network = _load_network(kind, model, place, revision, dtype, offline=True)
     except UnavailableError:
         if folder is not None or hub_is_closed():
             raise
-        tokenizer, network = _read(kind, model, place, revision, dtype, offline=False)
+        tokenizer, network = _load_network(kind, model, place, revision, dtype, offline=False)
     if folder is not None and tuple(model_identity(model, revision).values()) != content:
         raise UnavailableError(f"model '{model}' was overwritten while it was loaded; run the same command again.")
     if layers is not None:
@@ -234,7 +234,7 @@ def _load(
     return LoadedModel(model, tokenizer, network, torch.device(device), limit, tf32=dtype == "tf32")
 
 
-def _read(
+def _load_network(
     kind: ModelKind, model: str, place: str, revision: str | None, dtype: Precision, *, offline: bool
 ) -> tuple[Any, Any]:
     """Tokenizer and network, complete: a network whose weights are partly missing would score with random ones."""

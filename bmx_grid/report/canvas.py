@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bmx_grid.analysis.finished import FigureFormat
-from bmx_grid.analysis.points import evaluated_at
+from bmx_grid.analysis.points import evaluation_point_name
 from bmx_grid.analysis.questions import Analysis, signature
 from bmx_grid.core.storage import replacing
-from bmx_grid.core.wording import correlation_in_words, counted, visible
+from bmx_grid.core.wording import correlation_in_words, escape_unprintable, pluralize
 from bmx_grid.evaluations.boost_evidence import ELSEWHERE, PUBLISHED
 
 if TYPE_CHECKING:
@@ -102,21 +102,21 @@ class Drawing:
 
     def __post_init__(self) -> None:
         # Names of data sets and metrics in title and caption may hold line breaks. The class is frozen.
-        object.__setattr__(self, "title", visible(self.title))
-        object.__setattr__(self, "caption", visible(self.caption))
+        object.__setattr__(self, "title", escape_unprintable(self.title))
+        object.__setattr__(self, "caption", escape_unprintable(self.caption))
 
 
 @contextmanager
 def style() -> Iterator[None]:
     """The look of all figures; drawing and saving both happen inside."""
-    matplotlib = _imported()
+    matplotlib = _import_matplotlib()
     with matplotlib.rc_context(STYLE), warnings.catch_warnings():
         # A name in a script that the font lacks is drawn as boxes in PNG; SVG and the caption have the letters.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         yield
 
 
-def _imported() -> Any:
+def _import_matplotlib() -> Any:
     """Import matplotlib without a backend: it refuses an unknown one in MPLBACKEND."""
     import importlib
 
@@ -178,9 +178,9 @@ def render(drawing: Drawing, form: FigureFormat = "svg") -> bytes:
     return content.getvalue()
 
 
-def signed(analysis: Analysis, stem: str, title: str, caption: str, draw: Callable[[], Figure]) -> Drawing:
+def sign_figure(analysis: Analysis, stem: str, title: str, caption: str, draw: Callable[[], Figure]) -> Drawing:
     """A figure of an analysis, with its signature."""
-    return Drawing(stem, title, caption.rstrip(), draw, analysis.ask(signature))
+    return Drawing(stem, title, caption.rstrip(), draw, analysis.compute_once(signature))
 
 
 def correlation_of(analysis: Analysis) -> str:
@@ -193,7 +193,7 @@ def mark_point(axes: Axes, analysis: Analysis, kind: str, x: float, y: float) ->
     from matplotlib.patheffects import withStroke
 
     marker = {BEST: "o", PUBLISHED: "x", ELSEWHERE: "s"}[kind]
-    names = {BEST: "best (in-sample)", PUBLISHED: evaluated_at(analysis), ELSEWHERE: CHOSEN_ELSEWHERE}
+    names = {BEST: "best (in-sample)", PUBLISHED: evaluation_point_name(analysis), ELSEWHERE: CHOSEN_ELSEWHERE}
     (mark,) = axes.plot(
         [x],
         [y],
@@ -214,7 +214,7 @@ def undefined_in_words(count: int, thing: str) -> str:
     """A sentence on what could not be drawn; empty where everything could."""
     if count == 0:
         return ""
-    return f" {counted(count, thing)} undefined and left out."
+    return f" {pluralize(count, thing)} undefined and left out."
 
 
 def empty(axes: Axes, words: str) -> None:

@@ -11,23 +11,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bmx_grid.analysis.base import FACTORS, PAIR, each_group, each_row
-from bmx_grid.analysis.gains import at_points
+from bmx_grid.analysis.gains import settings_at_points
 from bmx_grid.analysis.metrics_and_people import PEOPLE
-from bmx_grid.analysis.points import POINT_NAMES, chosen_points, declared, evaluated_at, in_sample_in_words
+from bmx_grid.analysis.points import (
+    POINT_NAMES,
+    chosen_points,
+    describe_in_sample_gains,
+    evaluation_point_name,
+    gains_at_declared_points,
+)
 from bmx_grid.analysis.questions import Analysis
-from bmx_grid.analysis.verdict_rows import DECLARED, shown_verdicts
+from bmx_grid.analysis.verdict_rows import DECLARED, widest_verdicts
 from bmx_grid.core.wording import (
     MINUS,
     SHORT_LABEL,
-    counted,
     file_stem,
+    format_interval,
+    join_names,
     label,
-    named,
+    pluralize,
     point_in_words,
     setting_in_words,
     setting_label,
-    typeset,
-    with_interval,
+    typeset_number,
 )
 from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.boost_evidence import ELSEWHERE, PUBLISHED
@@ -53,7 +59,7 @@ from bmx_grid.report.canvas import (
     gain_axis,
     legend_above,
     mark_point,
-    signed,
+    sign_figure,
     thin_grid,
     undefined_in_words,
 )
@@ -98,7 +104,7 @@ class Bar:
 
 def boosts(analysis: Analysis) -> Iterator[Drawing]:
     """All boosts, those of the metric with the largest gain first; none without a table of boosts."""
-    shown = analysis.ask(shown_verdicts)
+    shown = analysis.compute_once(widest_verdicts)
     verdicts = shown[(shown["question"] == DECLARED) & np.isfinite(shown["gain"])]
     if verdicts.empty:
         return
@@ -122,20 +128,20 @@ def boosts(analysis: Analysis) -> Iterator[Drawing]:
         gain = Estimate(row.gain, row.gain_low, row.gain_high)
         rows.append(Bar(names, gain, row.verdict in (HELPS, HURTS), marks, row.verdict))
     n_helping = sum(row.verdict == HELPS for row in rows)
-    n_boosts = counted(len(rows), "boost")
+    n_boosts = pluralize(len(rows), "boost")
     correlation = correlation_of(analysis)
     caption = (
         f"{n_boosts}, each judged on segments it was not chosen on: {correlation}, "
         f"boosted minus baseline, with 95 % intervals. Filled circle: it helps, {n_helping} of {len(rows)}; filled "
         "diamond: it hurts; broken line: too little data. "
-        f"Next to it the gain of {named(placebos)} on the same segments."
+        f"Next to it the gain of {join_names(placebos)} on the same segments."
     )
     yield from _drawings(analysis, rows, "boosts", "What each boost gains", caption)
 
 
-def declared_gains(analysis: Analysis) -> Iterator[Drawing]:
+def gains_with_intervals(analysis: Analysis) -> Iterator[Drawing]:
     """Tested gains per explainer at the published point, or else the one chosen elsewhere, best first."""
-    every = analysis.ask(declared)
+    every = analysis.compute_once(gains_at_declared_points)
     # Gains without intervals are shown by the figures of the paper.
     if every["test"].isna().all():
         return
@@ -143,7 +149,7 @@ def declared_gains(analysis: Analysis) -> Iterator[Drawing]:
     order = ["gain", *FACTORS]
     defined = every[every["gain"].notna()].sort_values(order, ascending=[False, True, True, True, True])
     correlation = correlation_of(analysis)
-    in_sample = analysis.ask(in_sample_in_words)
+    in_sample = analysis.compute_once(describe_in_sample_gains)
     for explainer, gains in each_group(defined, "explainer", sort=True):
         kind = gains["point"].iloc[0]
         caption = (
@@ -184,7 +190,9 @@ def human_ceilings(metrics: pd.DataFrame) -> Iterator[Drawing]:
             pooled = Estimate(row[POOLED], row[f"{POOLED}_low"], row[f"{POOLED}_high"])
             within = abs(row.get(WITHIN_SOURCES, math.nan))
             # Absolute values: metrics of errors are compared with metrics of agreement.
-            bars.append(Bar((metric,), _without_sign(pooled), metric.startswith(PEOPLE), {WITHIN_SOURCES: within}))
+            bars.append(
+                Bar((metric,), _absolute_correlation(pooled), metric.startswith(PEOPLE), {WITHIN_SOURCES: within})
+            )
         caption = (
             "Correlation with the primary human score: Pearson's r of segments with its 95 % interval, and r of "
             "differences within sources (PDP). Filled: other human scores of the same segments; the dashed line is "
@@ -195,7 +203,7 @@ def human_ceilings(metrics: pd.DataFrame) -> Iterator[Drawing]:
         yield Drawing(stem, title, caption, partial(_draw, bars, "correlation, without its sign", ceiling))
 
 
-def _without_sign(r: Estimate) -> Estimate:
+def _absolute_correlation(r: Estimate) -> Estimate:
     """A correlation and its interval, turned if it is negative."""
     if r.value >= 0:
         return r
@@ -209,7 +217,7 @@ def _drawings(analysis: Analysis, rows: Sequence[Bar], stem: str, title: str, ca
         # The first keeps its stem: the page looks for that of the boosts.
         number = start // MOST_GAINS + 1
         names = (stem, title) if number == 1 else (f"{stem}_{number}", f"{title}, part {number}")
-        yield signed(analysis, *names, caption, partial(_draw, rows[start : start + MOST_GAINS], axis))
+        yield sign_figure(analysis, *names, caption, partial(_draw, rows[start : start + MOST_GAINS], axis))
 
 
 def _draw(rows: Sequence[Bar], axis: str, ceiling: float | None = None) -> Figure:
@@ -278,13 +286,13 @@ def setting_drawing(analysis: Analysis, row: int) -> Drawing:
     stem = f"correlation_over_p_{file_stem(*names)}"
     title = f"{setting_in_words(names)}: correlation over p"
     draw = partial(correlation_over_p, analysis, row)
-    return signed(analysis, stem, title, _caption(analysis, row), draw)
+    return sign_figure(analysis, stem, title, _caption(analysis, row), draw)
 
 
 def _caption(analysis: Analysis, row: int) -> str:
     """The numbers of the figure in sentences."""
-    setting = analysis.ask(at_points).iloc[row]
-    alone = typeset(setting.baseline, ".4f") if math.isfinite(setting.baseline) else "undefined"
+    setting = analysis.compute_once(settings_at_points).iloc[row]
+    alone = typeset_number(setting.baseline, ".4f") if math.isfinite(setting.baseline) else "undefined"
     sentences = [
         f"{correlation_of(analysis).capitalize()} with human scores over p, one line per w; right: near the "
         f"baseline. Baseline (w = 1): {alone}."
@@ -296,13 +304,13 @@ def _caption(analysis: Analysis, row: int) -> str:
         sentences.append("Best of all points: the baseline.")
     if math.isfinite(setting.fixed):
         fixed = _point_with_correlation(setting.fixed, setting.fixed_w, setting.fixed_p)
-        origin = analysis.ask(chosen_points).loc[setting.explainer, "origin"]
+        origin = analysis.compute_once(chosen_points).loc[setting.explainer, "origin"]
         gain = ""
         if math.isfinite(setting.fixed_gain_low):
             ends = (setting.fixed_gain_low, setting.fixed_gain_high)
-            interval = with_interval(setting.fixed_gain, *ends, minus=MINUS)
+            interval = format_interval(setting.fixed_gain, *ends, minus=MINUS)
             gain = f", gain there {interval}, the vertical line"
-        sentences.append(f"{evaluated_at(analysis).capitalize()}: {fixed}{gain}, {origin}.")
+        sentences.append(f"{evaluation_point_name(analysis).capitalize()}: {fixed}{gain}, {origin}.")
     n_undefined = int(np.isnan(analysis.table.correlation[row]).sum())
     return " ".join(sentences) + undefined_in_words(n_undefined, "point")
 
@@ -310,14 +318,14 @@ def _caption(analysis: Analysis, row: int) -> str:
 def _point_with_correlation(correlation: float, w: float, p: float) -> str:
     """A correlation and its point, which no line of the page breaks."""
     point = point_in_words(w, p, MINUS).replace(" ", "\u00a0")
-    return f"{typeset(correlation, '.4f')} ({point})"
+    return f"{typeset_number(correlation, '.4f')} ({point})"
 
 
 def correlation_over_p(analysis: Analysis, row: int) -> Figure:
     """Two frames: the whole grid, and its part near the baseline. To be called inside `canvas.style`."""
     from matplotlib.figure import Figure
 
-    setting = analysis.ask(at_points).iloc[row]
+    setting = analysis.compute_once(settings_at_points).iloc[row]
     other = analysis.aggregation not in (None, "PowerMean")
     power = f"p ({analysis.aggregation})" if other else "p of the power mean"
     figure = Figure(figsize=(PAGE, HEIGHT), dpi=DPI)

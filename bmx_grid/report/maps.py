@@ -1,6 +1,6 @@
 """Heat maps for pages: the gain at every point of a grid as a small image, p stretched around 0, with points marked.
 
-They need no script. A page's script shows the gain of the point under the cursor, from `packed`.
+They need no script. A page's script shows the gain of the point under the cursor, from `pack_gains`.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bmx_grid.analysis.base import FACTORS, each_row
-from bmx_grid.analysis.gains import at_points
+from bmx_grid.analysis.gains import settings_at_points
 from bmx_grid.analysis.questions import Analysis
 from bmx_grid.core.ragged import Floats
-from bmx_grid.core.wording import MINUS, point_in_words, setting_label, typeset, visible, written
+from bmx_grid.core.wording import MINUS, display_name, escape_unprintable, point_in_words, setting_label, typeset_number
 from bmx_grid.evaluations.boost_evidence import ELSEWHERE, PUBLISHED
 from bmx_grid.evaluations.grid_surface import PointRow
 from bmx_grid.report.canvas import BEST
@@ -74,7 +74,7 @@ class MapScale:
         for power in wanted:
             if np.abs(self.places[shown] - self.places[power]).min() > APART:
                 shown.append(power)
-        return [(float(self.places[power]), typeset(self.p[power])) for power in sorted(set(shown))]
+        return [(float(self.places[power]), typeset_number(self.p[power])) for power in sorted(set(shown))]
 
     def place(self, w: float, p: float) -> tuple[float, float] | None:
         """The place of a point, across and from the top; None for the baseline, and outside the grid."""
@@ -106,7 +106,7 @@ def png(pixels: Any) -> str:
 
 def scale_of(analysis: Analysis) -> MapScale:
     """One scale for the maps of all settings. A control gains by chance: it does not count."""
-    settings = analysis.ask(at_points)
+    settings = analysis.compute_once(settings_at_points)
     largest = settings["gain"].mask(settings["control"]).max()
     return MapScale(analysis.table.p, analysis.table.w, float(largest))
 
@@ -121,8 +121,8 @@ def map_of(scale: MapScale, name: str, gains: Floats, baseline: float, best: Any
     places |= {kind: scale.place(*point) for kind, point in points.items()}
     point = point_in_words(*best[:2]).replace("-", MINUS)
     return {
-        "name": visible(name),
-        "words": f"baseline {typeset(baseline, '.3f')}, best {typeset(best[2], '.3f')} ({point})",
+        "name": escape_unprintable(name),
+        "words": f"baseline {typeset_number(baseline, '.3f')}, best {typeset_number(best[2], '.3f')} ({point})",
         "pixels": scale.pixels(gains),
         "marks": [(kind, place) for kind, place in places.items() if place is not None],
     }
@@ -138,7 +138,7 @@ def points_elsewhere(analysis: Analysis) -> pd.DataFrame:
 def maps_of(analysis: Analysis, scale: MapScale) -> Iterator[dict[str, Any]]:
     """The maps of all settings, controls last, with their rows in the table; what all share is no part of a name."""
     table = analysis.table
-    settings = analysis.ask(at_points)
+    settings = analysis.compute_once(settings_at_points)
     differing = [place for place, factor in enumerate(FACTORS) if len(table.factor_levels(factor)) > 1] or [3]
     chosen = points_elsewhere(analysis)
     for setting in each_row(settings.sort_values("control", kind="stable")):
@@ -146,13 +146,13 @@ def maps_of(analysis: Analysis, scale: MapScale) -> Iterator[dict[str, Any]]:
         marked = {PUBLISHED: (setting.fixed_w, setting.fixed_p)}
         if names in chosen.index:
             marked[ELSEWHERE] = (chosen.at[names, "w"], chosen.at[names, "p"])
-        name = setting_label(*[written(names[place]) for place in differing])
+        name = setting_label(*[display_name(names[place]) for place in differing])
         best = (setting.best_w, setting.best_p, setting.best)
         parts = map_of(scale, name, table.gains[setting.Index], setting.baseline, best, marked)
         yield {**parts, "row": setting.Index}
 
 
-def packed(analysis: Analysis, scale: MapScale) -> dict[str, Any]:
+def pack_gains(analysis: Analysis, scale: MapScale) -> dict[str, Any]:
     """Data from which the page's script shows gains of points: p and w as texts, columns, and a row for each setting.
 
     settings: the baseline, and the gains int16[W, P] in UNITS, NO_GAIN if undefined, deflated, as base64.
@@ -165,8 +165,8 @@ def packed(analysis: Analysis, scale: MapScale) -> dict[str, Any]:
         # JSON has no NaN.
         settings.append([baseline if math.isfinite(baseline) else None, base64.b64encode(deflated).decode("ascii")])
     return {
-        "p": list(map(typeset, analysis.table.p.tolist())),
-        "w": list(map(typeset, analysis.table.w.tolist())),
+        "p": list(map(typeset_number, analysis.table.p.tolist())),
+        "w": list(map(typeset_number, analysis.table.w.tolist())),
         "columns": scale.columns.tolist(),
         "settings": settings,
     }

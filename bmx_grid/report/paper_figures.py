@@ -11,20 +11,26 @@ import numpy as np
 
 from bmx_grid.analysis import factors
 from bmx_grid.analysis.base import CONTROLS, each_group, each_row
-from bmx_grid.analysis.gains import gains_by_explainer, overview, real_at_points, real_gains, summaries
+from bmx_grid.analysis.gains import (
+    gains_by_explainer,
+    gains_without_controls,
+    overview,
+    settings_without_controls,
+    summaries,
+)
 from bmx_grid.analysis.points import chosen_points, points_in_words
 from bmx_grid.analysis.questions import Analysis
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.wording import (
     MINUS,
     SHORT_LABEL,
-    counted,
     factor_in_words,
     file_stem,
+    format_interval,
     label,
     p_in_words,
-    typeset,
-    with_interval,
+    pluralize,
+    typeset_number,
 )
 from bmx_grid.evaluations.boost_evidence import ALL
 from bmx_grid.report.canvas import (
@@ -53,7 +59,7 @@ from bmx_grid.report.canvas import (
     legend_above,
     name_rows,
     no_change_line,
-    signed,
+    sign_figure,
     thin_grid,
     undefined_in_words,
     write_beside,
@@ -85,13 +91,13 @@ def gains_of_all_points(analysis: Analysis) -> Drawing:
     descriptions = []
     for name in table.factor_levels("explainer"):
         is_of_explainer = [setting.explainer == name for setting in table.settings]
-        values = table.gains[is_of_explainer][:, :, table.boosted]
+        values = table.gains[is_of_explainer][:, :, table.is_boosted]
         values = values[~np.isnan(values)]
         gains[name] = values
         if len(values) > 0:
-            points = counted(len(values), "point")
-            above = typeset((values > 0).mean(), ".1%")
-            mean = typeset(values.mean(), "+.3f")
+            points = pluralize(len(values), "point")
+            above = typeset_number((values > 0).mean(), ".1%")
+            mean = typeset_number(values.mean(), "+.3f")
             descriptions.append(f"{label(name)} {points}, {above} above 0, mean {mean}")
     kind = correlation_of(analysis)
     framed = FRAMED[1] - FRAMED[0]
@@ -101,7 +107,7 @@ def gains_of_all_points(analysis: Analysis) -> Drawing:
         f"{'; '.join(descriptions)}. The points of a grid share their segments: no intervals. "
     )
     draw = partial(_histograms, gains, f"gain in {kind}")
-    return signed(analysis, "gain_density_by_explainer", "Gain over all (p, w) by explainer", caption, draw)
+    return sign_figure(analysis, "gain_density_by_explainer", "Gain over all (p, w) by explainer", caption, draw)
 
 
 def _histograms(gains: Mapping[str, Floats], axis: str) -> Figure:
@@ -124,7 +130,7 @@ def _histograms(gains: Mapping[str, Floats], axis: str) -> Figure:
         if name in CONTROLS:
             colour = GREY
             dashes = (0, (2, 1))
-        entry = f"{label(name, SHORT_LABEL)} ({typeset(share, '.0%')} above 0)"
+        entry = f"{label(name, SHORT_LABEL)} ({typeset_number(share, '.0%')} above 0)"
         axes.stairs(densities, edges, color=colour, linestyle=dashes, linewidth=1.2, label=entry)
     if len(known) == 1:
         empty(axes, "no gain")
@@ -140,15 +146,15 @@ def _histograms(gains: Mapping[str, Floats], axis: str) -> Figure:
 
 def gains_by(analysis: Analysis, explainer: str, factor: str) -> Drawing:
     """Gains of an explainer's settings at its point, by data set, language pair or metric (Figures 7 to 13)."""
-    gains = analysis.ask(real_gains)
+    gains = analysis.compute_once(gains_without_controls)
     gains = gains[gains["explainer"] == explainer]
     by_name = summaries(gains, factor, seed=analysis.seed)
     means = by_name.sort_values("mean_gain", ascending=False, kind="stable")
     descriptions = []
     for summary in each_row(means):
-        mean = with_interval(summary.mean_gain, summary.mean_low, summary.mean_high, minus=MINUS)
-        alone = typeset(summary.mean_baseline, ".3f")
-        n_settings = counted(summary.n, "setting")
+        mean = format_interval(summary.mean_gain, summary.mean_low, summary.mean_high, minus=MINUS)
+        alone = typeset_number(summary.mean_baseline, ".3f")
+        n_settings = pluralize(summary.n, "setting")
         descriptions.append(f"{label(summary.Index)}: {n_settings}, mean {mean}, baseline {alone} on average")
     defined = gains[gains["gain"].notna()]
     n_undefined = len(gains) - len(defined)
@@ -157,7 +163,7 @@ def gains_by(analysis: Analysis, explainer: str, factor: str) -> Drawing:
         values[name] = defined["gain"][defined[factor] == name].tolist()
     kind = correlation_of(analysis)
     title = f"Gain of {label(explainer)} by {factor_in_words(factor)}"
-    point = points_in_words(analysis.ask(chosen_points).loc[[explainer]])
+    point = points_in_words(analysis.compute_once(chosen_points).loc[[explainer]])
     caption = (
         f"Gain of {label(explainer)} ({kind}, boosted minus baseline) by {factor_in_words(factor)}. One mark per "
         "setting, diamonds are means; in brackets and as lines 95 % intervals of means by clusters (data set x "
@@ -166,7 +172,7 @@ def gains_by(analysis: Analysis, explainer: str, factor: str) -> Drawing:
     )
     stem = f"gain_by_{factor}_{file_stem(explainer)}"
     draw = partial(_strips, values, means, f"gain in {kind}")
-    return signed(analysis, stem, title, caption, draw)
+    return sign_figure(analysis, stem, title, caption, draw)
 
 
 def _strips(values: Mapping[str, Sequence[float]], means: pd.DataFrame, axis: str) -> Figure:
@@ -192,18 +198,18 @@ def _strips(values: Mapping[str, Sequence[float]], means: pd.DataFrame, axis: st
 
 def best_boxes(analysis: Analysis) -> Drawing:
     """Box plots of best w and best p by explainer, with the medians written (Figure 5)."""
-    real = analysis.ask(real_at_points)
+    real = analysis.compute_once(settings_without_controls)
     defined = real[np.isfinite(real["best_w"])]
     n_tied = real["ties_baseline"].sum()
     n_undefined = len(real) - len(defined)
     caption = (
-        f"Best (w, p) of {counted(len(defined), 'setting')} by explainer, controls left out, chosen on the "
+        f"Best (w, p) of {pluralize(len(defined), 'setting')} by explainer, controls left out, chosen on the "
         f"segments they are judged on, of equal points the first. Box: quartiles; whiskers: "
         f"last values within 1.5 interquartile ranges; Md: median. Of {n_tied} settings the "
         f"baseline is best: their p means nothing.{undefined_in_words(n_undefined, 'best point')}"
     )
     title = "Best w and p by explainer"
-    return signed(analysis, "best_w_and_p_by_explainer", title, caption, partial(_boxes, defined))
+    return sign_figure(analysis, "best_w_and_p_by_explainer", title, caption, partial(_boxes, defined))
 
 
 def _boxes(best: pd.DataFrame) -> Figure:
@@ -237,17 +243,17 @@ def _boxes(best: pd.DataFrame) -> Figure:
         thin_grid(axes, "x")
         for place, values_of_explainer in enumerate(values):
             median = float(np.median(values_of_explainer)) if values_of_explainer else math.nan
-            write_beside(axes, place, f"Md {typeset(median)}")
+            write_beside(axes, place, f"Md {typeset_number(median)}")
     return figure
 
 
 def better_and_worse(analysis: Analysis) -> Drawing:
     """Settings that got better and not better at their points, by explainer (Figures 6 and 10)."""
-    total: Any = analysis.ask(overview).loc[ALL]
-    settings = counted(total.n, "setting")
-    clusters = counted(total.clusters, "cluster")
+    total: Any = analysis.compute_once(overview).loc[ALL]
+    settings = pluralize(total.n, "setting")
+    clusters = pluralize(total.clusters, "cluster")
     sign_test = p_in_words(total.sign_p)
-    points = points_in_words(analysis.ask(chosen_points))
+    points = points_in_words(analysis.compute_once(chosen_points))
     undefined = undefined_in_words(total.undefined, "setting")
     caption = (
         f"{settings} at one (w, p) per explainer; controls left out. Better: gain above "
@@ -256,8 +262,8 @@ def better_and_worse(analysis: Analysis) -> Drawing:
         f"{sign_test}). {points}{undefined}"
     )
     title = "Settings that get better and worse by explainer"
-    draw = partial(_bars, analysis.ask(gains_by_explainer))
-    return signed(analysis, "better_and_worse_by_explainer", title, caption, draw)
+    draw = partial(_bars, analysis.compute_once(gains_by_explainer))
+    return sign_figure(analysis, "better_and_worse_by_explainer", title, caption, draw)
 
 
 def _bars(by_name: pd.DataFrame) -> Figure:
@@ -296,12 +302,12 @@ def _bars(by_name: pd.DataFrame) -> Figure:
 
 def ridge_bars(analysis: Analysis) -> Drawing:
     """Coefficients of the regression of the gain (Figure 8)."""
-    result = analysis.ask(factors.regression)
+    result = analysis.compute_once(factors.regression)
     fit = result["ridge"]
-    settings = counted(fit["n"], "setting")
-    intercept = typeset(fit["intercept"], "+.4f")
-    r2 = typeset(fit["r2"], ".2f")
-    points = points_in_words(analysis.ask(chosen_points))
+    settings = pluralize(fit["n"], "setting")
+    intercept = typeset_number(fit["intercept"], "+.4f")
+    r2 = typeset_number(fit["r2"], ".2f")
+    points = points_in_words(analysis.compute_once(chosen_points))
     caption = (
         f"Coefficients of a ridge regression (alpha {fit['alpha']:g}) of the gain on data set, language pair, "
         f"metric and explainer, which are not independent; {settings}; intercept "
@@ -310,7 +316,7 @@ def ridge_bars(analysis: Analysis) -> Drawing:
         f"than 3. {points}"
     )
     draw = partial(_ridge, result["ridge_coefficients"])
-    return signed(analysis, "ridge", "Regression of the gain: coefficients", caption, draw)
+    return sign_figure(analysis, "ridge", "Regression of the gain: coefficients", caption, draw)
 
 
 def _ridge(coefficients: pd.DataFrame) -> Figure:
@@ -338,7 +344,7 @@ def _ridge(coefficients: pd.DataFrame) -> Figure:
         error = 0.0 if math.isnan(row.error) else row.error
         end = row.coefficient + sign * 2 * error
         axes.annotate(
-            typeset(row.coefficient, "+.4f"),
+            typeset_number(row.coefficient, "+.4f"),
             (end, -row.Index),
             xytext=(3 * sign, 0),
             textcoords="offset points",

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from bmx_grid.analysis.base import Scatter
 from bmx_grid.analysis.questions import Analysis
-from bmx_grid.core.wording import visible
-from bmx_grid.report.canvas import COLUMN, GREY, LINES, MARKERS, PAPER, Drawing, canvas, legend_above, signed
+from bmx_grid.core.wording import escape_unprintable
+from bmx_grid.report.canvas import COLUMN, GREY, LINES, MARKERS, PAPER, Drawing, canvas, legend_above, sign_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,7 +18,7 @@ HEIGHT = 2.8  # inches
 
 def scatter(analysis: Analysis, figure: Scatter) -> Drawing:
     """A figure of a question, that can be drawn."""
-    return signed(analysis, figure.stem, figure.title, figure.caption, partial(_draw, figure))
+    return sign_figure(analysis, figure.stem, figure.title, figure.caption, partial(_draw, figure))
 
 
 def _draw(figure: Scatter) -> Figure:
@@ -34,7 +34,7 @@ def _draw(figure: Scatter) -> Figure:
             color=LINES[place % len(LINES)],
             markeredgecolor=PAPER,
             markeredgewidth=0.4,
-            label=visible(name),
+            label=escape_unprintable(name),
         )
     for line in (axes.axhline, axes.axvline):
         line(0, color=GREY, linewidth=0.6, zorder=1)

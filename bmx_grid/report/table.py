@@ -20,7 +20,7 @@ from pathlib import Path
 
 from bmx_grid.analysis.base import Cell, CellValue, Table
 from bmx_grid.core.storage import write_text
-from bmx_grid.core.wording import visible
+from bmx_grid.core.wording import escape_unprintable
 
 GAP = "  "
 MARK = "†"
@@ -82,17 +82,17 @@ def tables_as_text(tables: Iterable[Table], width: int | None = None, most: int 
     without: dict[str, None] = {}
     for table in tables:
         shown, n_more = (table, 0) if most is None else _first_rows(table, most)
-        grid = _in_cells(shown)
-        title = visible(table.title)
+        grid = _text_grid(shown)
+        title = escape_unprintable(table.title)
         if width is not None:
             title = grid.share(title, shown)
             without |= dict.fromkeys(grid.fit(width, table.droppable))
         more = [f"{n_more:,} more in report.html"] if n_more else []
-        parts.append("\n".join([wrapped(title, width or WIDTH), "", *grid.lines(), *more]))
+        parts.append("\n".join([wrap_text(title, width or WIDTH), "", *grid.lines(), *more]))
         notes |= dict.fromkeys(table.notes)
     if without:
         notes[f"Not shown at {width} columns: {', '.join(without)}."] = None
-    remarks = [wrapped(note, width or WIDTH) for note in notes]
+    remarks = [wrap_text(note, width or WIDTH) for note in notes]
     return "\n\n".join([*parts, "\n".join(remarks)]).rstrip("\n") + "\n"
 
 
@@ -115,8 +115,8 @@ def as_latex(table: Table) -> str:
     """A table environment of booktabs, a wide one shrunk to the line; the last note, the signature, is a comment."""
     is_wide = len(table.header) > FITTING
     columns = "l" * table.names + "r" * (len(table.header) - table.names)
-    # A comment ends with its line: `visible` keeps the signature, which holds names, in one.
-    lines = [f"% {visible(note)}" for note in table.notes[-1:]]
+    # A comment ends with its line: `escape_unprintable` keeps the signature, which holds names, in one.
+    lines = [f"% {escape_unprintable(note)}" for note in table.notes[-1:]]
     lines += [
         r"% needs \usepackage{booktabs,graphicx} and the T1 font encoding",
         r"\begin{table}",
@@ -182,17 +182,19 @@ def write_table(table: Table, folder: Path, form: str) -> Path:
 
 def latex(text: str) -> str:
     """Text in one line with LaTeX's own characters escaped."""
-    return visible(text).translate(LATEX)
+    return escape_unprintable(text).translate(LATEX)
 
 
 def markdown(text: str) -> str:
     """Text in one line with Markdown's and HTML's own characters escaped."""
-    return visible(text).translate(MARKDOWN)
+    return escape_unprintable(text).translate(MARKDOWN)
 
 
-def wrapped(text: str, width: int, indent: str = "") -> str:
+def wrap_text(text: str, width: int, indent: str = "") -> str:
     """Lines of at most `width` characters; names and paths stay whole, so that they can be copied."""
-    return textwrap.fill(visible(text), width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
+    return textwrap.fill(
+        escape_unprintable(text), width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
+    )
 
 
 def terminal_width() -> int:
@@ -201,14 +203,14 @@ def terminal_width() -> int:
     return max(min(columns, WIDTH), NARROWEST)
 
 
-def fitted(text: str) -> str:
+def wrap_to_terminal(text: str) -> str:
     """A sentence in lines that fit the terminal."""
-    return wrapped(text, terminal_width(), "  ")
+    return wrap_text(text, terminal_width(), "  ")
 
 
 def sentences(lines: Iterable[str]) -> str:
     """Sentences that begin on a line each."""
-    return "\n".join(map(fitted, lines))
+    return "\n".join(map(wrap_to_terminal, lines))
 
 
 def width_of(text: str) -> int:
@@ -224,7 +226,7 @@ def width_of(text: str) -> int:
     return width
 
 
-def filled_up(text: str, width: int, *, left: bool) -> str:
+def pad_text(text: str, width: int, *, left: bool) -> str:
     """`text` with blanks up to `width` columns, behind it or before it."""
     n_blanks = max(width - width_of(text), 0)
     blanks = " " * n_blanks
@@ -272,7 +274,7 @@ class _Grid:
         names.sort(key=self.width_of, reverse=True)
         # Of the first column, which is often a verdict, as little as possible.
         for place in [*names, self.shown[0]]:
-            self._cut(place, width)
+            self._truncate_names(place, width)
         return [*dropped, *self._drop(numbers[::-1], width)]
 
     def _drop(self, places: Sequence[int], width: int) -> list[str]:
@@ -283,13 +285,13 @@ class _Grid:
                 dropped.append(self.header[place])
         return dropped
 
-    def _cut(self, place: int, width: int) -> None:
+    def _truncate_names(self, place: int, width: int) -> None:
         """Cut the cells of a column of names, but not below SHORTEST_NAME."""
         too_wide = self.width() - width
         if too_wide > 0 and place < self.names:
             most = max(self.width_of(place) - too_wide, SHORTEST_NAME)
             for cells in self.rows:
-                cells[place] = cut(cells[place], most)
+                cells[place] = truncate(cells[place], most)
 
     def width_of(self, place: int) -> int:
         return max(width_of(self.header[place]), *(width_of(cells[place]) for cells in self.rows), 0)
@@ -312,15 +314,15 @@ class _Grid:
             before = rows
 
     def _line(self, cells: Sequence[str], widths: Mapping[int, int]) -> str:
-        padded = [filled_up(cells[place], widths[place], left=place < self.names) for place in self.shown]
+        padded = [pad_text(cells[place], widths[place], left=place < self.names) for place in self.shown]
         return GAP.join(padded).rstrip()
 
 
-def _in_cells(table: Table) -> _Grid:
+def _text_grid(table: Table) -> _Grid:
     """The cells of a table as texts."""
     has_marks = [any(row[place].marked for row in table.rows) for place in range(len(table.header))]
-    groups = [[list(map(_marked, row, has_marks)) for row in group] for group in table.groups]
-    return _Grid(list(map(visible, table.header)), groups, table.names, list(range(len(table.header))))
+    groups = [[list(map(_cell_with_mark, row, has_marks)) for row in group] for group in table.groups]
+    return _Grid(list(map(escape_unprintable, table.header)), groups, table.names, list(range(len(table.header))))
 
 
 def _first_rows(table: Table, most: int) -> tuple[Table, int]:
@@ -337,7 +339,7 @@ def _counts(table: Table, place: int) -> bool:
     return all(isinstance(row[place].value, int) or row[place].form == COUNT for row in table.rows)
 
 
-def cut(text: str, most: int) -> str:
+def truncate(text: str, most: int) -> str:
     """The text in at most `most` columns of a terminal, with an ellipsis if it is cut."""
     if width_of(text) <= most:
         return text
@@ -351,19 +353,19 @@ def _markdown_row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _marked(cell: Cell, has_marks: bool) -> str:
+def _cell_with_mark(cell: Cell, has_marks: bool) -> str:
     """A cell in plain text; in a column that has marks, others have a blank in their place, so that numbers line up."""
-    text = visible(cell.shown)
+    text = escape_unprintable(cell.display_text)
     if cell.marked:
         return f"{text}{MARK}"
     # An empty cell stays empty: a column of such cells is not shown.
-    if has_marks and cell.shown:
+    if has_marks and cell.display_text:
         return f"{text} "
     return text
 
 
 def _markdown_cell(cell: Cell) -> str:
-    text = markdown(cell.shown)
+    text = markdown(cell.display_text)
     return f"**{text}**" if cell.marked else text
 
 
@@ -372,7 +374,7 @@ MINUS_SIGN = re.compile(r"(?<![\w.])-(?=\.?\d)")
 
 
 def _latex_cell(cell: Cell) -> str:
-    text = latex(cell.shown)
+    text = latex(cell.display_text)
     is_number = isinstance(cell.value, int | float) and cell.words is None
     # In text mode, "-" would be a hyphen.
     if is_number and text.startswith(("-", "+")):
@@ -391,7 +393,7 @@ def _full(value: CellValue) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
-        text = visible(value)
+        text = escape_unprintable(value)
         return f"'{text}" if value.startswith(FORMULA) else text
     if not isinstance(value, float):
         return str(value)

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from bmx_grid.analysis.base import Cell, Table
-from bmx_grid.core.wording import counted, named, number, setting_label, shortened
+from bmx_grid.core.wording import join_names, number, pluralize, setting_label, shorten
 from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.measures.correlation import FEWEST
 from bmx_grid.measures.grid import GridSpec
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS
-from bmx_grid.report.table import as_text, fitted, terminal_width, wrapped
+from bmx_grid.report.table import as_text, terminal_width, wrap_text, wrap_to_terminal
 from bmx_grid.sweep.judge import SettingResult
 from bmx_grid.sweep.settings import NotRun, Setting, SweepPlan
 
@@ -24,7 +24,7 @@ OF_MODEL = re.compile(r"model '(?P<model>[^']+)' \(revision (?P<revision>[^)]+)\
 FEWEST_WORDS = 3  # per text, on average
 
 
-def _by_cause(refused: Sequence[NotRun]) -> list[tuple[list[str], str]]:
+def _group_by_cause(refused: Sequence[NotRun]) -> list[tuple[list[str], str]]:
     """Group the settings that did not run by cause, in order.
 
     Sentences on several models that differ in the model and its revision only are one, with MODEL and REVISION in it,
@@ -59,9 +59,9 @@ def failures(failed: Sequence[NotRun], title: str = "failed") -> str:
     if not failed:
         return ""
     lines = [f"{title}: {len(failed)}"]
-    for labels, reason in _by_cause(failed):
-        line = f"  {named(labels, 1)}: {reason}"
-        lines.append(wrapped(line, terminal_width(), "    "))
+    for labels, reason in _group_by_cause(failed):
+        line = f"  {join_names(labels, 1)}: {reason}"
+        lines.append(wrap_text(line, terminal_width(), "    "))
     return "\n".join(lines)
 
 
@@ -79,33 +79,33 @@ def setting_line(ended: SettingResult | NotRun, place: int, total: int, printed:
         reason = "for the same reason"
         if ended.reason not in printed:
             printed.add(ended.reason)
-            reason = shortened(ended.reason, MOST_IN_LINE)
-        return fitted(f"{head}failed: {reason}")
+            reason = shorten(ended.reason, MOST_IN_LINE)
+        return wrap_to_terminal(f"{head}failed: {reason}")
     parts = []
     n_unexplained = ended.finished.scores.n_unexplained
     if n_unexplained > 0:
-        segments = counted(n_unexplained, "segment")
+        segments = pluralize(n_unexplained, "segment")
         parts.append(f"{segments} not explained")
     spent = ended.spent
     if spent.n_truncated > 0:
-        texts = counted(spent.n_texts, "text")
+        texts = pluralize(spent.n_texts, "text")
         parts.append(f"{spent.n_truncated:,} of {texts} truncated")
     if spent.unread:
-        answers = counted(len(spent.unread), "answer")
+        answers = pluralize(len(spent.unread), "answer")
         parts.append(f"{answers} could not be read, for example {spent.unread[0]}")
     if math.isfinite(ended.grid.baseline):
         baseline = number(ended.grid.baseline, ".4f")
         parts.append(f"baseline {baseline}")
     parts.append("cached" if ended.cached else f"{spent.seconds:.1f} s")
-    return fitted(head + ", ".join(parts))
+    return wrap_to_terminal(head + ", ".join(parts))
 
 
 def announcement(name: str, plan: SweepPlan, left_out: Sequence[NotRun]) -> tuple[list[str], list[str]]:
     """Announce the settings, the skipped ones, and warnings. left_out: evaluations."""
-    texts = counted(plan.n_texts_here, "text")
+    texts = pluralize(plan.n_texts_here, "text")
     lines = [f"{name}: {_settings(plan)}, at most {texts} to score"]
     for evaluation, n_further in _further(plan).items():
-        lines.append(f"evaluation {evaluation}: at most {counted(n_further, 'further text')} to score")
+        lines.append(f"evaluation {evaluation}: at most {pluralize(n_further, 'further text')} to score")
     if plan.repeats:
         # A dict keeps the order of the seeds. Every seed repeats the same settings.
         seeds = dict.fromkeys(str(setting.seed) for setting in plan.repeats)
@@ -116,14 +116,14 @@ def announcement(name: str, plan: SweepPlan, left_out: Sequence[NotRun]) -> tupl
         lines.append(f"{part.label} left out: {part.reason}")
     lines += _each("left out", plan.left_out)
     warnings = cautions(plan)
-    warnings += _each("failed", plan.failed)
-    return list(map(fitted, lines)), list(map(fitted, warnings))
+    warnings += _each("failed", plan.failures)
+    return list(map(wrap_to_terminal, lines)), list(map(wrap_to_terminal, warnings))
 
 
 def _settings(plan: SweepPlan) -> str:
     """The number of settings, and the number with cached results."""
-    n_cached = sum(setting.cached for setting in plan.settings)
-    n_settings = counted(len(plan.settings), "setting")
+    n_cached = sum(setting.is_cached for setting in plan.settings)
+    n_settings = pluralize(len(plan.settings), "setting")
     return f"{n_settings} ({n_cached} cached)"
 
 
@@ -143,8 +143,8 @@ def _n_explained(plan: SweepPlan) -> int:
 def _each(title: str, refused: Sequence[NotRun]) -> list[str]:
     """One line per reason, with the names of the refused parts."""
     lines = []
-    for labels, reason in _by_cause(refused):
-        lines.append(f"{title}: {named(labels)}: {reason}")
+    for labels, reason in _group_by_cause(refused):
+        lines.append(f"{title}: {join_names(labels)}: {reason}")
     return lines
 
 
@@ -181,7 +181,7 @@ def cautions(plan: SweepPlan) -> list[str]:
             # People may have scored whole systems: the system level needs no rated segment.
             has_systems = judgements.systems.get(judgements.primary_of_systems) is not None
             if not has_systems or setting.explainer is not None:
-                n_rated = counted(len(scores), "rated segment")
+                n_rated = pluralize(len(scores), "rated segment")
                 few_rated.append(f"{part} has {n_rated}")
             continue
         if scores.min() == scores.max():
@@ -190,12 +190,12 @@ def cautions(plan: SweepPlan) -> list[str]:
         clusters = np.asarray(setting.clusters, dtype=np.str_)
         n_clusters = len(set(clusters[rated].tolist()))
         if n_clusters < FEWEST_CLUSTERS:
-            clusters_in_words = counted(n_clusters, "cluster")
+            clusters_in_words = pluralize(n_clusters, "cluster")
             few_clusters.append(f"the rated segments of {part} are {clusters_in_words}")
     lines = []
     for advice, parts in warnings.items():
         if parts:
-            first_parts = named(parts, 5)
+            first_parts = join_names(parts, 5)
             lines.append(f"warning: {first_parts}{advice}.")
     return lines
 
@@ -232,13 +232,13 @@ def plan_table(
     """
     rows = []
     for setting in plan.everything:
-        cost = Cell(setting.n_texts, words="cached" if setting.cached else f"{setting.n_texts:,}")
+        cost = Cell(setting.n_texts, words="cached" if setting.is_cached else f"{setting.n_texts:,}")
         segments = setting.segments
-        rows.append((Cell(setting.label), Cell(len(segments), ","), Cell(segments.rated, ","), cost))
+        rows.append((Cell(setting.label), Cell(len(segments), ","), Cell(segments.n_rated, ","), cost))
     table = Table("plan", "Settings", ("setting", "segments", "rated", "to score"), (tuple(rows),), ())
     lines = [as_text(table, terminal_width()), *cautions(plan)]
     lines += _each("left out", plan.left_out)
-    lines += _each("failed", plan.failed)
+    lines += _each("failed", plan.failures)
     lines += _each("unavailable", list(plan.unavailable.values()))
     for name, texts in plan.costs().items():
         time = times.get(name, "")
@@ -249,7 +249,7 @@ def plan_table(
         seconds = sum(map(evaluation.cost, n_segments))
         parts = []
         if further[name] > 0:
-            parts.append(f"at most {counted(further[name], 'further text')} to score")
+            parts.append(f"at most {pluralize(further[name], 'further text')} to score")
         if seconds >= 1:
             parts.append(f"about {seconds:,.0f} s on one core")
         lines.append(": ".join(filter(None, [f"evaluation {name}", ", ".join(parts)])))
@@ -260,11 +260,11 @@ def plan_table(
         n_boosting_weights = sum(weight != 1 for weight in spec.w)
         n_correlations = n_powers * len(spec.w)
         n_boosted = n_powers * n_boosting_weights
-    correlations = counted(n_correlations, "correlation")
-    texts_of_all = counted(plan.n_texts + plan.n_further, "text")
+    correlations = pluralize(n_correlations, "correlation")
+    texts_of_all = pluralize(plan.n_texts + plan.n_further, "text")
     total = (
         f"{_settings(plan)}, {correlations}, {n_boosted:,} of them with w other than 1; "
         f"at most {texts_of_all} to score before repeats are taken out"
     )
-    lines.append(fitted(total))
+    lines.append(wrap_to_terminal(total))
     return "\n".join(lines)

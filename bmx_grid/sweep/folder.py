@@ -99,17 +99,17 @@ def strip_runtime_keys(config: Mapping[str, Any]) -> dict[str, Any]:
     for group in PARTS:
         parts = kept.get(group)
         if isinstance(parts, Mapping):
-            kept[group] = {name: _without_runtime_keys(part) for name, part in parts.items()}
+            kept[group] = {name: _drop_runtime_keys(part) for name, part in parts.items()}
     return kept
 
 
-def _without_runtime_keys(node: Any) -> Any:
+def _drop_runtime_keys(node: Any) -> Any:
     """Parts without their runtime keys, and the parts that they are made of."""
     if isinstance(node, Mapping):
         kept = {key: value for key, value in node.items() if key not in RUNTIME_KEYS_OF_PARTS}
-        return {key: _without_runtime_keys(value) for key, value in kept.items()}
+        return {key: _drop_runtime_keys(value) for key, value in kept.items()}
     if isinstance(node, list | tuple):
-        return [_without_runtime_keys(value) for value in node]
+        return [_drop_runtime_keys(value) for value in node]
     return node
 
 
@@ -131,7 +131,7 @@ class OutputFolder:
 
     path: Path
 
-    def unchanged(self, fingerprint: str) -> dict[str, Any] | None:
+    def find_unchanged(self, fingerprint: str) -> dict[str, Any] | None:
         """The stamp of the last run if it was the same run and all its files are unchanged; else None."""
         stamp = self._stamp()
         if stamp.get("fingerprint") != fingerprint or stamp["files"] != self._states(stamp["files"]):
@@ -291,7 +291,7 @@ def helping_recipes(files: Sequence[Path]) -> list[Path]:
     for path in files:
         if path.parent.name == RECIPES:
             recipe = read_recipe(path)
-            if recipe.verdict == HELPS and not recipe.of_files:
+            if recipe.verdict == HELPS and not recipe.uses_files:
                 helping.append(path)
     return helping
 
@@ -324,7 +324,7 @@ def recipes_of(
             continue
         for boost in boosts:
             name = file_stem(*names, boost["boost_name"], separator="-")
-            recipes.append(Recipe(**boost, name=name, date=date, **parts).signed())
+            recipes.append(Recipe(**boost, name=name, date=date, **parts).add_signature())
     return recipes, refused
 
 
@@ -341,7 +341,7 @@ def _parts(settings: Sequence[Setting]) -> dict[str, Any]:
             "the languages), so its recipe does not apply to new texts."
         )
     return {
-        "metric": Identity.of("metric", first.metric_name, first.metric, first.metric.signature),
-        "explainer": Identity.of("explainer", first.explainer_name, first.explainer, first.explainer.signature),
+        "metric": Identity.from_part("metric", first.metric_name, first.metric, first.metric.signature),
+        "explainer": Identity.from_part("explainer", first.explainer_name, first.explainer, first.explainer.signature),
         "seed": first.seed if first.explainer.stochastic else None,
     }

@@ -12,14 +12,14 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 
 from bmx_grid.attribution.explain import explanation_identity, item_key
-from bmx_grid.attribution.store import Slot, slot_of
+from bmx_grid.attribution.store import AttributionStore, open_store
 from bmx_grid.core.errors import BmxError, component_errors
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.storage import Place
 from bmx_grid.evaluations.base import Evaluation
 from bmx_grid.sweep.executors.base import Executor
 from bmx_grid.sweep.judge import Evaluations, SettingResult, Spent, failure
-from bmx_grid.sweep.scoring import scored
+from bmx_grid.sweep.scoring import score_settings
 from bmx_grid.sweep.settings import ALONE, FurtherTexts, NotRun, Setting, SweepPlan
 from bmx_grid.sweep.time_left import ScoredTexts
 from bmx_grid.words.perturbation import Item
@@ -27,7 +27,7 @@ from bmx_grid.words.perturbation import Item
 LABEL = "further texts"  # in place of the explainer's name in failures of texts that could not be scored
 
 
-def with_further_texts(plan: SweepPlan, evaluations: Evaluations, cache_dir: Place) -> SweepPlan:
+def add_further_texts(plan: SweepPlan, evaluations: Evaluations, cache_dir: Place) -> SweepPlan:
     """The plan with the texts that evaluations want scored.
 
     Of settings that are explained already they are those that the store lacks, of the others the most there can be.
@@ -52,7 +52,7 @@ def _count(evaluation: Evaluation, setting: Setting, cache_dir: Place) -> tuple[
     """At most how many texts of a setting are to be scored, and their characters."""
     n_words = [len(setting.words.words("hypothesis", item.text("hypothesis"))) for item in setting.items]
     n_texts = evaluation.count_texts(n_words)
-    if setting.cached and n_texts:
+    if setting.is_cached and n_texts:
         missing = _missing(evaluation.texts(setting.load()), _slot(setting, cache_dir))
         return len(missing), sum(item.n_characters for item in missing)
     mean_length = sum(item.n_characters for item in setting.items) // max(len(setting.items), 1)
@@ -69,13 +69,13 @@ def _can_be_asked(setting: Setting) -> bool:
     return setting.explainer is not None and setting.scores_of_file is None
 
 
-def _slot(setting: Setting, cache_dir: Place) -> Slot:
+def _slot(setting: Setting, cache_dir: Place) -> AttributionStore:
     """Where the store keeps what the metric of a setting scores, whatever the explainer."""
     identity = explanation_identity(setting.metric, None, setting.seed, setting.words)
-    return slot_of(cache_dir, (setting.metric_name, ALONE), identity, setting.pair, setting.metric.reads, ())
+    return open_store(cache_dir, (setting.metric_name, ALONE), identity, setting.pair, setting.metric.reads, ())
 
 
-def _missing(items: Sequence[Item], slot: Slot) -> list[Item]:
+def _missing(items: Sequence[Item], slot: AttributionStore) -> list[Item]:
     """The items that a slot lacks, each once."""
     keys = [item_key(item) for item in items]
     return [items[place] for place in slot.missing(keys)]
@@ -90,7 +90,7 @@ class _SharedTexts:
     """
 
     setting: Setting
-    slot: Slot
+    slot: AttributionStore
     asked: dict[tuple[int, str], list[str]] = field(default_factory=dict)
     missing: dict[str, Item] = field(default_factory=dict)
 
@@ -130,7 +130,7 @@ def score_further(
     for places in _sharing(results, plan, cache_dir) if asking else ():
         try:
             with component_errors():
-                shared = _shared(places, results, asking)
+                shared = _collect_texts(places, results, asking)
             spent = _score(shared, plan, executor, progress)
             scores = _load(shared)
         except BmxError as error:
@@ -147,10 +147,10 @@ def score_further(
 
 def _sharing(
     results: Sequence[SettingResult], plan: SweepPlan, cache_dir: Place
-) -> Iterator[Mapping[int, tuple[Setting, Slot]]]:
+) -> Iterator[Mapping[int, tuple[Setting, AttributionStore]]]:
     """By position the settings that share a place in the store, one place after the other."""
     planned = {setting.names: setting for setting in plan.settings}
-    by_slot: dict[Place, dict[int, tuple[Setting, Slot]]] = {}
+    by_slot: dict[Place, dict[int, tuple[Setting, AttributionStore]]] = {}
     for place, result in enumerate(results):
         setting = planned[result.names]
         if result.repeated_with is None and _can_be_asked(setting):
@@ -159,8 +159,10 @@ def _sharing(
     yield from by_slot.values()
 
 
-def _shared(
-    places: Mapping[int, tuple[Setting, Slot]], results: Sequence[SettingResult], asking: Sequence[Evaluation]
+def _collect_texts(
+    places: Mapping[int, tuple[Setting, AttributionStore]],
+    results: Sequence[SettingResult],
+    asking: Sequence[Evaluation],
 ) -> _SharedTexts:
     """What evaluations want of the settings at these places."""
     setting, slot = next(iter(places.values()))
@@ -196,7 +198,7 @@ def _score(shared: _SharedTexts, plan: SweepPlan, executor: Executor, progress: 
         """Texts that are lost fail their evaluations, which end the progress."""
 
     total = Spent()
-    with closing(scored(alone, end, executor, advance, drop)) as ended:
+    with closing(score_settings(alone, end, executor, advance, drop)) as ended:
         for outcome in ended:
             if isinstance(outcome, NotRun):
                 raise outcome.error or BmxError(outcome.reason)

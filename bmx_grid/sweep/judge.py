@@ -17,8 +17,8 @@ from bmx_grid.core.errors import BmxError, UnavailableError, component_errors, e
 from bmx_grid.core.identity import canonical_json, digest
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.terminal import plain_warnings
-from bmx_grid.core.wording import counted, setting_label, shortened
-from bmx_grid.evaluations.base import ColumnValues, Evaluation, Finished
+from bmx_grid.core.wording import pluralize, setting_label, shorten
+from bmx_grid.evaluations.base import ColumnValues, Evaluation, ScoredSetting
 from bmx_grid.evaluations.grid_surface import NO_POINT, GridEvaluation, GridOfSetting, PointRow, grid_of_sweep
 from bmx_grid.measures.correlation import Kind
 from bmx_grid.measures.grid import GridResult, GridSpec
@@ -74,7 +74,7 @@ class SettingResult:
     metric: str
     explainer: str
     evaluated: Mapping[str, Any]
-    finished: Finished
+    finished: ScoredSetting
     signature: str
     parameters: Mapping[str, Any]
     fingerprint: str
@@ -85,7 +85,7 @@ class SettingResult:
     repeated_with: int | None = None
 
     @property
-    def _of_grid(self) -> GridOfSetting | None:
+    def _grid_result(self) -> GridOfSetting | None:
         return self.evaluated.get("grid")
 
     @property
@@ -104,7 +104,7 @@ class SettingResult:
     def grid(self) -> GridResult:
         """The correlations float64[P, W] and what follows from them; all undefined in a sweep without the grid."""
         nothing = GridResult(np.empty((0, 1)), math.nan, len(self.finished.segments), n_rated=0, n_used=0)
-        return nothing if self._of_grid is None else self._of_grid.grid
+        return nothing if self._grid_result is None else self._grid_result.grid
 
     @property
     def has_grid(self) -> bool:
@@ -114,22 +114,22 @@ class SettingResult:
     @property
     def spec(self) -> GridSpec | None:
         """The powers, the weights and the other options of the grid."""
-        return None if self._of_grid is None else self._of_grid.spec
+        return None if self._grid_result is None else self._grid_result.spec
 
     @property
     def points(self) -> tuple[PointRow, ...]:
         """The declared points, and the correlation at each."""
-        return () if self._of_grid is None else self._of_grid.points
+        return () if self._grid_result is None else self._grid_result.points
 
     @property
-    def published(self) -> PointRow:
+    def published_row(self) -> PointRow:
         """The grid point nearest to the published point, and its correlation."""
-        return NO_POINT if self._of_grid is None else self._of_grid.published
+        return NO_POINT if self._grid_result is None else self._grid_result.published_row
 
     @property
-    def boosted(self) -> Mapping[str, Floats]:
+    def point_scores(self) -> Mapping[str, Floats]:
         """float64[N] scores at each declared point of the grid."""
-        return {} if self._of_grid is None else self._of_grid.boosted
+        return {} if self._grid_result is None else self._grid_result.boosted
 
     @property
     def gain(self) -> float:
@@ -144,7 +144,7 @@ def grid_evaluation(evaluations: Evaluations) -> GridEvaluation | None:
 
 def failure(setting: Setting, reason: str, error: BmxError | None = None) -> NotRun:
     """A setting that failed."""
-    return NotRun("failed", setting.label, shortened(reason, MOST_OF_REASON), error)
+    return NotRun("failed", setting.label, shorten(reason, MOST_OF_REASON), error)
 
 
 def finish(setting: Setting, evaluations: Evaluations, spent: Spent | None) -> SettingResult | NotRun:
@@ -206,7 +206,7 @@ def _check_scored(setting: Setting, loaded: AttributionSet, unread: Sequence[str
     else:
         return
     setting.slot.discard(setting.keys)
-    n_segments = counted(len(setting.segments), "segment")
+    n_segments = pluralize(len(setting.segments), "segment")
     example = f"; answers cannot be read, for example {unread[0]}" if unread else ""
     raise UnavailableError(f"{name} has no {lacking} for any of {n_segments}{example}.")
 
@@ -241,14 +241,14 @@ def judge_sweep(
         cost = sum(evaluation.cost(len(setting.segments)) for setting in settings)
         try:
             with component_errors():
-                values = evaluation.evaluate(settings, partial(each_in_turn, executor or Sequential(), cost))
+                values = evaluation.evaluate(settings, partial(map_parallel, executor or Sequential(), cost))
         except BmxError as error:
             failed.append(NotRun("failed", f"evaluation {evaluation.key}", str(error), error))
             continue
         for place, value in enumerate(values):
             evaluated[place][evaluation.key] = value
-            with_points = settings[place].with_points(evaluation.points(value))
-            settings[place] = with_points.with_gains(evaluation.gains(value))
+            with_points = settings[place].add_points(evaluation.points(value))
+            settings[place] = with_points.add_gains(evaluation.gains(value))
     for place, setting in enumerate(settings):
         of_setting = evaluated[place]
         columns = []
@@ -259,7 +259,7 @@ def judge_sweep(
     return results, failed
 
 
-def segment_rows(setting: Finished, evaluated: Iterable[ColumnValues]) -> dict[str, Any]:
+def segment_rows(setting: ScoredSetting, evaluated: Iterable[ColumnValues]) -> dict[str, Any]:
     """The columns of one setting, N values each: who, human scores, base score, words per text, then `evaluated`.
 
     evaluated: columns of evaluations. words_ROLE is null for a text that is neither read by the metric nor explained.
@@ -277,7 +277,7 @@ def segment_rows(setting: Finished, evaluated: Iterable[ColumnValues]) -> dict[s
         "base": setting.scores.base_scores,
     }
     for role in ROLES:
-        if role in setting.worded:
+        if role in setting.text_roles:
             columns[f"words_{role}"] = setting.word_counts(role)
         else:
             columns[f"words_{role}"] = [None] * len(setting.items)
@@ -306,14 +306,16 @@ def run_jobs(executor: Executor, jobs: Iterable[Job]) -> Iterator[Any]:
         ) from error
 
 
-def wherever_quicker(works: Sequence[Callable[[], Any]], executor: Executor, cost: float) -> Iterator[tuple[int, Any]]:
+def run_local_or_parallel(
+    works: Sequence[Callable[[], Any]], executor: Executor, cost: float
+) -> Iterator[tuple[int, Any]]:
     """Yield the result of each work with its number; workers are used if the work takes longer than their start.
 
     cost: seconds of all works on one core. Works of a lost worker are repeated in this process.
     """
     left = dict(enumerate(works))
     if cost > WORTH_WORKERS and len(works) > 1:
-        jobs = (Job(partial(_numbered, number, work)) for number, work in enumerate(works))
+        jobs = (Job(partial(_run_numbered, number, work)) for number, work in enumerate(works))
         with suppress(WorkerLost):
             for number, value in run_jobs(executor, jobs):
                 del left[number]
@@ -322,13 +324,13 @@ def wherever_quicker(works: Sequence[Callable[[], Any]], executor: Executor, cos
         yield number, work()
 
 
-def each_in_turn(executor: Executor, cost: float, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-    """Apply a function to each item, and return the results in order; arguments as of `wherever_quicker`."""
-    values = dict(wherever_quicker([partial(function, item) for item in items], executor, cost))
+def map_parallel(executor: Executor, cost: float, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+    """Apply a function to each item, and return the results in order; arguments as of `run_local_or_parallel`."""
+    values = dict(run_local_or_parallel([partial(function, item) for item in items], executor, cost))
     return [values[place] for place in range(len(items))]
 
 
-def _numbered(number: int, work: Callable[[], Any]) -> tuple[int, Any]:
+def _run_numbered(number: int, work: Callable[[], Any]) -> tuple[int, Any]:
     """One piece of work, in a worker."""
     with plain_warnings():
         return number, work()

@@ -19,8 +19,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from bmx_grid.core.identity import digest
-from bmx_grid.core.secrets import masked_argument
-from bmx_grid.core.wording import counted, shortened, with_interval
+from bmx_grid.core.secrets import mask_argument
+from bmx_grid.core.wording import format_interval, pluralize, shorten
 from bmx_grid.evaluations.base import NOTHING, Estimate
 from bmx_grid.evaluations.verdicts import HELPS, HURTS
 from bmx_grid.sweep.folder import RECIPES, TABLES, strip_runtime_keys
@@ -97,7 +97,7 @@ def sweep_identity(name: str, config: str) -> tuple[str, dict[str, str]]:
         if key in kept:
             node = kept[key]
             text = ", ".join(node) if isinstance(node, Mapping) else str(node)
-            params[key] = shortened(text, LONGEST_COMMAND)
+            params[key] = shorten(text, LONGEST_COMMAND)
     return digest([LAYOUT, name, yaml.safe_dump(kept, sort_keys=True)]), params
 
 
@@ -136,8 +136,8 @@ def numbers_of(result: SettingResult, found: Finding) -> dict[str, float]:
     numbers = {"gain": found.gain.value, "gain low": found.gain.low, "gain high": found.gain.high}
     baseline = found.baseline if math.isfinite(found.baseline) else grid.baseline
     numbers |= {"baseline": baseline, "boosted": baseline + found.gain.value}
-    if math.isfinite(result.published.p):
-        numbers[f"published {kind}"] = result.published.correlation
+    if math.isfinite(result.published_row.p):
+        numbers[f"published {kind}"] = result.published_row.correlation
     if result.has_grid:
         best = {kind: grid.best, "p": grid.best_p, "w": grid.best_w}
         numbers |= {f"in-sample best {name}": value for name, value in best.items()}
@@ -175,7 +175,7 @@ def dataset_of(result: SettingResult) -> Any:
     from mlflow.entities import Dataset, DatasetInput, InputTag
 
     segments = result.finished.segments
-    rows = {"num_rows": len(segments), "rated": segments.rated}
+    rows = {"num_rows": len(segments), "rated": segments.n_rated}
     of_segments = Dataset(
         name=f"{result.dataset} {result.language_pair}",
         digest=digest(segments.fingerprint())[:8],
@@ -193,10 +193,10 @@ def description_of(result: SettingResult, found: Finding) -> str:
     parts = []
     if found.verdict:
         boosted = found.baseline + found.gain.value
-        gain = with_interval(found.gain.value, found.gain.low, found.gain.high, "+.3f")
+        gain = format_interval(found.gain.value, found.gain.low, found.gain.high, "+.3f")
         parts.append(f"**{found.verdict}**, gain {gain}: {kind} {found.baseline:.3f} → {boosted:.3f}")
     if result.has_grid:
-        published = result.published
+        published = result.published_row
         points = {
             "published point": (published.p, published.w, published.correlation),
             "best point, in-sample": (grid.best_p, grid.best_w, grid.best),
@@ -216,7 +216,7 @@ def legal_name(name: str) -> str:
 
 def point_tags(result: SettingResult) -> dict[str, str]:
     """The published point, as tags: pages that compare runs draw every parameter that differs; none without one."""
-    point = result.published
+    point = result.published_row
     if not math.isfinite(point.p):
         return {}
     return {"published p": f"{point.p:g}", "published w": f"{point.w:g}"}
@@ -232,7 +232,7 @@ def parameters(result: SettingResult) -> dict[str, str]:
     spec = result.spec
     if spec is not None and result.has_grid:
         values |= {"side": spec.side, "aggregation": type(spec.aggregation).__name__}
-        n_powers = counted(len(spec.p), "value")
+        n_powers = pluralize(len(spec.p), "value")
         values["p"] = f"{spec.p[0]:g} … {spec.p[-1]:g}, {n_powers}"
         values["w"] = ", ".join(f"{weight:.12g}" for weight in spec.w)
     return values
@@ -247,7 +247,7 @@ def source_tags(arguments: Sequence[str]) -> dict[str, str]:
     typed = shlex.quote(path.name or "python")
     if path.name == "__main__.py":
         typed = f"python -m {path.parent.name}"
-    masked = [shlex.quote(masked_argument(argument)) for argument in rest]
+    masked = [shlex.quote(mask_argument(argument)) for argument in rest]
     command = " ".join([typed, *masked])
     # Of the type LOCAL, pages show what follows the last slash: a file's name, and of a command a piece of a path.
     return {**resolve_tags(), "mlflow.source.name": command[:LONGEST_COMMAND], "mlflow.source.type": "JOB"}
@@ -292,7 +292,7 @@ def views(sweep: str, name: str, created: int) -> dict[str, str]:
     sweep: its identity, which its runs have as the tag `sweep`. created: milliseconds. The largest gain is the first
     row. Curves are drawn over p.
     """
-    title = f"{shortened(name, LONGEST_TITLE)} {sweep[:6]}"
+    title = f"{shorten(name, LONGEST_TITLE)} {sweep[:6]}"
     of_settings = {
         "orderByKey": "metrics.`gain`",
         "selectedColumns": list(COLUMNS),

@@ -14,9 +14,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from bmx_grid.core.errors import StoreError
-from bmx_grid.core.secrets import masked_address
+from bmx_grid.core.secrets import mask_address
 from bmx_grid.core.storage import inside, remove_abandoned, replacing
-from bmx_grid.core.wording import visible
+from bmx_grid.core.wording import escape_unprintable
 
 MetricEntry = tuple[str, float, int]  # of a metric of MLflow's: name, value, step
 
@@ -98,7 +98,7 @@ def experiment_id(client: Any, name: str, artifacts: str | None) -> str:
     return str(experiment.experiment_id)
 
 
-def prepared(address: str) -> str:
+def prepare_database(address: str) -> str:
     """Create a missing SQLite store, check that it is MLflow's and writable; return the place of its artifacts.
 
     It is created in one step: MLflow builds its tables in dozens of migrations, and a sweep killed meanwhile would
@@ -201,12 +201,12 @@ def reason_of(error: BaseException) -> str:
     elif not isinstance(error, StoreError | sqlite3.Error):
         # Messages of MLflow and its libraries are often a bare key or number: the class explains them.
         first_line = f"{type(error).__name__}: {first_line}"
-    return masked_address(first_line.rstrip("."))[:400]
+    return mask_address(first_line.rstrip("."))[:400]
 
 
 def shown_address(address: str) -> str:
     """An address as it appears in messages: in one line, without passwords, and shortened in the middle."""
-    masked = visible(masked_address(address))
+    masked = escape_unprintable(mask_address(address))
     if len(masked) <= 300:
         return masked
     return f"{masked[:200]} … {masked[-60:]}"

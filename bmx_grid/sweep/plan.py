@@ -19,20 +19,20 @@ from bmx_grid.attribution.boosted import LOWER
 from bmx_grid.attribution.contracts import (
     check_explainer,
     check_metric,
-    fitted_to,
+    fit_metric,
     scores_from_file,
     warn_of_languages,
     words_from_file,
 )
 from bmx_grid.attribution.explain import (
     NOT_ASKED,
-    asked_of,
     count_texts,
     explanation_identity,
     item_key,
+    scoring_metric,
     word_counts,
 )
-from bmx_grid.attribution.store import slot_of
+from bmx_grid.attribution.store import open_store
 from bmx_grid.core.errors import (
     BmxError,
     ComponentError,
@@ -42,7 +42,7 @@ from bmx_grid.core.errors import (
     component_errors,
 )
 from bmx_grid.core.storage import check_name
-from bmx_grid.core.wording import counted, named, setting_label, shortened, visible
+from bmx_grid.core.wording import escape_unprintable, join_names, pluralize, setting_label, shorten
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.segments import SegmentSet, clusters
 from bmx_grid.explainers.base import Explainer
@@ -86,9 +86,9 @@ def make_plan(
     """
     planner = Planner(options)
     for name, reader in datasets.items():
-        planner.read(name, reader)
-    known_metrics = planner.members("metric", metrics)
-    known_explainers: Mapping[str, Explainer | None] = planner.members("explainer", explainers)
+        planner.add_dataset(name, reader)
+    known_metrics = planner.expand_options("metric", metrics)
+    known_explainers: Mapping[str, Explainer | None] = planner.expand_options("explainer", explainers)
     # Metric by metric, so that each model is loaded once.
     for name, metric in known_metrics.items():
         planner.add_metric(name, metric, known_explainers if explainers else {ALONE: None})
@@ -148,7 +148,7 @@ class Planner:
         self._texts: dict[tuple[object, ...], MetricTexts] = {}
         self._words_of_files: dict[tuple[str, str, str], tuple[Explainer, AttributionSet]] = {}
 
-    def read(self, name: str, reader: DatasetReader) -> None:
+    def add_dataset(self, name: str, reader: DatasetReader) -> None:
         """Add what can be read of a data set; one that is missing as a whole fails once."""
         options = self._options
         try:
@@ -164,7 +164,7 @@ class Planner:
         for pair in pairs:
             try:
                 with component_errors():
-                    segments = reader.read(options.data_dir, pair).head(options.limit)
+                    segments = reader.load_segments(options.data_dir, pair).head(options.limit)
                 _warn_of_empty_texts(segments)
                 sets.append(replace(segments, constructed=reader.constructed))
             except BmxError as error:
@@ -181,7 +181,7 @@ class Planner:
             self._clusters[segments.dataset, segments.language_pair] = labels.tolist()
         self.sets += sets
 
-    def members(self, group: str, parts: Mapping[str, MetricOrExplainer]) -> dict[str, MetricOrExplainer]:
+    def expand_options(self, group: str, parts: Mapping[str, MetricOrExplainer]) -> dict[str, MetricOrExplainer]:
         """The parts by name; an option can hold several. Parts that break their contract fail.
 
         Raises ConfigError for a name that occurs twice, BmxError for options without parts.
@@ -191,7 +191,7 @@ class Planner:
             members: Mapping[str, MetricOrExplainer] = {}
             try:
                 with component_errors():
-                    members = part.members(option, self.sets)
+                    members = part.expand(option, self.sets)
                     for member in members.values():
                         check_metric(member) if isinstance(member, Metric) else check_explainer(member)
             except BmxError as error:
@@ -215,15 +215,15 @@ class Planner:
                 self._add_absent(segments, (metric_name,), reason)
             if missing_roles:
                 continue
-            with self._recorded(segments, metric_name, missing="no scores"):
-                fitted = fitted_to(metric, segments)
+            with self._record_errors(segments, metric_name, missing="no scores"):
+                fitted = fit_metric(metric, segments)
                 scores = scores_from_file(fitted, segments)
-                for name, explainer in (explainers if fitted.is_explained else {ALONE: None}).items():
+                for name, explainer in (explainers if fitted.can_be_explained else {ALONE: None}).items():
                     # The words of one submission do not explain the scores of another one.
-                    of_metric = None if explainer is None or scores is None else explainer.of_metric
+                    of_metric = None if explainer is None or scores is None else explainer.only_for_metric
                     if of_metric not in (None, metric_name):
                         continue
-                    with self._recorded(segments, metric_name, name, missing="no explanations"):
+                    with self._record_errors(segments, metric_name, name, missing="no explanations"):
                         self._add_settings(segments, metric_name, name, fitted, explainer, scores)
 
     def not_run(self) -> list[NotRun]:
@@ -235,15 +235,15 @@ class Planner:
             reports.append(NotRun("left out", label, reason))
         labels = list(itertools.chain.from_iterable(self._unwanted.values()))
         if labels:
-            reports.append(NotRun("left out", named(labels, 1), "not wanted in this sweep (leave_out)"))
+            reports.append(NotRun("left out", join_names(labels, 1), "not wanted in this sweep (leave_out)"))
         for pattern, matches in self._unwanted.items():
             if not matches:
                 reason = "no setting fits this pattern of leave_out; correct or delete it"
-                reports.append(NotRun("left out", visible(pattern), reason))
+                reports.append(NotRun("left out", escape_unprintable(pattern), reason))
         return reports
 
     @contextmanager
-    def _recorded(self, segments: SegmentSet, *names: str, missing: str) -> Iterator[None]:
+    def _record_errors(self, segments: SegmentSet, *names: str, missing: str) -> Iterator[None]:
         """Record the error that ends the block. missing: the reason if data are missing."""
         label = setting_label(segments.dataset, segments.language_pair, *names)
         try:
@@ -285,7 +285,7 @@ class Planner:
         texts = self._texts_of(segments, metric)
         _check_possible(metric_name, metric, explainer, texts.words, scores)
         read = None
-        if explainer is not None and explainer.is_given:
+        if explainer is not None and explainer.is_imported:
             key = (explainer_name, *pair)
             if key not in self._words_of_files:
                 self._words_of_files[key] = words_from_file(explainer, segments, texts.words)
@@ -301,7 +301,7 @@ class Planner:
             # Without an explainer the store holds the scores of the baseline.
             stored_names = (metric_name, ALONE if asked is None else explainer_name)
             roles = () if asked is None else asked.roles(metric.reads)
-            slot = slot_of(options.cache_dir, stored_names, identity, pair, metric.reads, roles)
+            slot = open_store(options.cache_dir, stored_names, identity, pair, metric.reads, roles)
             setting = Setting(
                 segments=segments,
                 metric_name=metric_name,
@@ -327,7 +327,7 @@ class Planner:
         key = (segments.dataset, segments.language_pair, metric.reads, *sorted(metric.reads_further.items()))
         if key not in self._texts:
             items = metric.items(segments)
-            words = PairWords.of_pair(self._options.words, segments.language_pair)
+            words = PairWords.from_name(self._options.words, segments.language_pair)
             self._texts[key] = MetricTexts(items, words)
         return self._texts[key]
 
@@ -336,8 +336,8 @@ def _warn_of_empty_texts(segments: SegmentSet) -> None:
     empty = segments.empty_texts()
     if empty:
         origin = segments.origin or segments.dataset
-        n_empty = counted(len(empty), "segment")
-        ids = shortened(", ".join(empty), 60)
+        n_empty = pluralize(len(empty), "segment")
+        ids = shorten(", ".join(empty), 60)
         warnings.warn(
             f"{origin}: {n_empty} of {len(segments)} segments have an empty text (segment {ids}). They are scored, but "
             "an empty side has no attributions.",
@@ -354,9 +354,9 @@ def _check_possible(
         raise NotPossible(f"{metric_name} is a metric whose {LOWER}")
     if explainer.writes_texts and not words.plain:
         raise NotPossible(f"the explainer writes single spaces between words, but words={words.name}")
-    if asked_of(explainer, metric) is None:
+    if scoring_metric(explainer, metric) is None:
         raise NotPossible(NOT_ASKED)
-    if scores is not None and not explainer.is_given:
+    if scores is not None and not explainer.is_imported:
         raise NotPossible(
             "the metric reads its scores from a file and cannot score perturbed texts; write explainer=[]"
         )
@@ -390,7 +390,7 @@ def _check_refused(refused: Mapping[int, str], segments: SegmentSet, names: Sequ
     position, reason = next(iter(refused.items()))
     sentence = f"segment '{segments.segments[position].id}': {reason}"
     if len(refused) > 1:
-        sentence += f" ({counted(len(refused) - 1, 'more segment')} likewise)"
+        sentence += f" ({pluralize(len(refused) - 1, 'more segment')} likewise)"
     if len(refused) == len(segments):
         raise ExplainError(sentence)
     warnings.warn(f"{setting_label(*names)}: not explained: {sentence}", stacklevel=2)

@@ -18,15 +18,15 @@ from typing import TypeVar
 import numpy as np
 
 from bmx_grid.attribution.contracts import check_same_scores
-from bmx_grid.attribution.explain import Explanation, explain_items, in_parts, texts_at_once
-from bmx_grid.attribution.store import Slot
+from bmx_grid.attribution.explain import Explanation, explain_items, split_into_parts, texts_at_once
+from bmx_grid.attribution.store import AttributionStore
 from bmx_grid.core.errors import BmxError, UnavailableError, component_errors
 from bmx_grid.core.identity import canonical_json
 from bmx_grid.core.secrets import UNREAD_ANSWERS
 from bmx_grid.core.terminal import plain_warnings
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric
-from bmx_grid.models.encoding import truncated
+from bmx_grid.models.encoding import count_truncated
 from bmx_grid.models.loading import linear_layers
 from bmx_grid.sweep.executors.base import Executor, Job, WorkerLost
 from bmx_grid.sweep.judge import (
@@ -37,7 +37,7 @@ from bmx_grid.sweep.judge import (
     finish,
     grid_evaluation,
     run_jobs,
-    wherever_quicker,
+    run_local_or_parallel,
 )
 from bmx_grid.sweep.settings import NotRun, Setting, SweepPlan
 from bmx_grid.sweep.time_left import ScoredTexts
@@ -66,21 +66,21 @@ def run_plan(
     their setting has failed (those of `SweepPlan.texts_here`). With stop_on_error nothing new is started after a
     failure. Finished chunks are on disk even if this process is killed.
     """
-    cached = [setting for setting in plan.everything if setting.cached]
+    cached = [setting for setting in plan.everything if setting.is_cached]
     grid = grid_evaluation(evaluations)
     cost = 0.0 if grid is None else sum(grid.cost(len(setting.segments)) for setting in cached)
     works = [partial(finish, setting, evaluations, None) for setting in cached]
-    evaluated = (result for _, result in wherever_quicker(works, executor, cost))
+    evaluated = (result for _, result in run_local_or_parallel(works, executor, cost))
     # Closed when the sweep stops: that ends the jobs which are still running.
     end = partial(finish, evaluations=evaluations)
-    with closing(scored(plan, end, executor, progress, drop)) as computed:
+    with closing(score_settings(plan, end, executor, progress, drop)) as computed:
         for ended in chain(evaluated, computed):
             yield ended
             if isinstance(ended, NotRun) and stop_on_error:
                 return
 
 
-def scored(
+def score_settings(
     plan: SweepPlan,
     end: Callable[..., Ended],
     executor: Executor,
@@ -92,9 +92,9 @@ def scored(
     waiting: dict[int, Chunks] = {}  # by setting, its unfinished chunks
     for index, setting in enumerate(settings):
         obstacle = plan.obstacle(setting)
-        if obstacle is not None and not setting.cached:
+        if obstacle is not None and not setting.is_cached:
             yield failure(setting, obstacle)
-        elif not setting.cached:
+        elif not setting.is_cached:
             waiting[index] = _chunks_of(setting, executor.chunk_texts)
     spent = dict.fromkeys(waiting, Spent())
     # How long a setting takes: whether its metric runs a model, then its number of texts.
@@ -149,7 +149,7 @@ def _chunks_of(setting: Setting, chunk_texts: int) -> Chunks:
     """The missing segments of a setting, in chunks of about that many texts."""
     missing = [setting.items[position] for position in setting.missing]
     sizes = zip(missing, setting.n_texts_of, strict=True)
-    chunks = in_parts(sizes, texts_at_once(setting.metric, chunk_texts))
+    chunks = split_into_parts(sizes, texts_at_once(setting.metric, chunk_texts))
     return dict(enumerate(chunks))
 
 
@@ -189,7 +189,7 @@ def check_batches(metric: Metric, explained: Sequence[Explanation]) -> None:
     Of metrics of this package that run large models, which its tests hold to this, and of metrics that send texts
     elsewhere, nothing is scored again.
     """
-    if metric.leaves_traces or (metric.is_held_by_tests and metric.cost == "model"):
+    if metric.has_side_effects or (metric.is_held_by_tests and metric.cost == "model"):
         return
     by_item = {explanation.item: explanation.base_score for explanation in explained}
     items = list(by_item)[: -FEW_SEGMENTS - 1 : -1]
@@ -204,7 +204,7 @@ def check_batches(metric: Metric, explained: Sequence[Explanation]) -> None:
     )
 
 
-def _check_unchanged(slot: Slot, parts: Mapping[str, Metric | Explainer | None]) -> None:
+def _check_unchanged(slot: AttributionStore, parts: Mapping[str, Metric | Explainer | None]) -> None:
     """Raise UnavailableError for a metric or an explainer that computes something else than was planned.
 
     parts: by their names in the identity of the slot.
@@ -222,7 +222,7 @@ def _check_unchanged(slot: Slot, parts: Mapping[str, Metric | Explainer | None])
 def _work(
     index: int,
     number: int,
-    slot: Slot,
+    slot: AttributionStore,
     metric: Metric,
     explainer: Explainer | None,
     items: Sequence[Item],
@@ -235,18 +235,18 @@ def _work(
     loading = 0.0
     try:
         with plain_warnings(), component_errors():
-            if metric.cost == "model" and not metric.leaves_traces and metric.signature not in LOADED:
+            if metric.cost == "model" and not metric.has_side_effects and metric.signature not in LOADED:
                 # The first text includes loading the model: only later texts are timed.
                 list(explain_items(metric, None, items[:1], seed, skip_refused=True, words=words))
                 LOADED.add(metric.signature)
                 loading = time.perf_counter() - start
-            before = truncated()
+            before = count_truncated()
             n_unread = len(UNREAD_ANSWERS)
             explained = explain_items(metric, explainer, items, seed, skip_refused=True, words=words)
             if number == 0:
                 check_batches(metric, explained)
             _check_unchanged(slot, {"metric": metric, "explainer": explainer})
-            n_truncated = truncated() - before
+            n_truncated = count_truncated() - before
             n_scored = sum(metric.count_texts(done.item, done.n_texts) for done in explained)
         slot.add(explained)
     except BmxError as error:
@@ -256,6 +256,6 @@ def _work(
         return DoneChunk(index, number, spent, worker, loading, error)
     unread = tuple(UNREAD_ANSWERS[n_unread:])
     parts = [metric] if explainer is None else [metric, explainer]
-    models = [model for part in parts for model, _ in part.pretrained()]
+    models = [model for part in parts for model, _ in part.pretrained_models()]
     spent = Spent(time.perf_counter() - start, n_scored, n_truncated, unread, linear_layers(models))
     return DoneChunk(index, number, spent, worker, loading)

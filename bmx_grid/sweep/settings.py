@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from bmx_grid.attribution.explain import explanation_identity
-from bmx_grid.attribution.store import Slot
+from bmx_grid.attribution.store import AttributionStore
 from bmx_grid.core.errors import BmxError, ConfigError
 from bmx_grid.core.storage import Place
-from bmx_grid.core.wording import setting_label, visible
-from bmx_grid.evaluations.base import Combination, Finished
+from bmx_grid.core.wording import escape_unprintable, setting_label
+from bmx_grid.evaluations.base import Combination, ScoredSetting
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.metrics.base import Metric
 from bmx_grid.words.attributions import AttributionSet
@@ -46,7 +46,7 @@ class PlanOptions:
         for pattern in self.leave_out:
             if pattern.count("/") != 3:
                 raise ConfigError(
-                    f"leave_out: '{visible(pattern)}' names no setting; write "
+                    f"leave_out: '{escape_unprintable(pattern)}' names no setting; write "
                     "DATASET/LANGUAGE_PAIR/METRIC/EXPLAINER, with * for any, as in leave_out=['*/en-de/minilm_*/shap']."
                 )
 
@@ -86,7 +86,7 @@ class Setting(Combination):
     clusters: Sequence[str]
     seed: int
     repeated_with: int | None
-    slot: Slot
+    slot: AttributionStore
     scores_of_file: AttributionSet | None
     words_of_file: AttributionSet | None
     missing: tuple[int, ...]
@@ -97,13 +97,13 @@ class Setting(Combination):
         """The explainer that runs in the setting; None if its explanations exist already."""
         return self.explainer if self.words_of_file is None else None
 
-    def load(self) -> Finished:
+    def load(self) -> ScoredSetting:
         """Read the input of evaluations from the store and from files. Raises StoreError for missing explanations."""
         scores = self.slot.load(self.keys) if self.scores_of_file is None else self.scores_of_file
         read = self.words_of_file
         if read is not None:
             scores = replace(scores, by_role=read.by_role, attributed=read.attributed, words=read.words)
-        return Finished(
+        return ScoredSetting(
             self.segments,
             self.metric_name,
             self.explainer_name,
@@ -138,7 +138,7 @@ class Setting(Combination):
         return sum(self.n_texts_of)
 
     @property
-    def cached(self) -> bool:
+    def is_cached(self) -> bool:
         """Whether nothing is left to score."""
         return not self.missing
 
@@ -177,7 +177,7 @@ class SweepPlan:
         return tuple(part for part in self.not_run if part.status == "left out")
 
     @property
-    def failed(self) -> tuple[NotRun, ...]:
+    def failures(self) -> tuple[NotRun, ...]:
         """Combinations that should have run."""
         return tuple(part for part in self.not_run if part.status == "failed")
 

@@ -16,8 +16,8 @@ import numpy as np
 from bmx_grid._version import __version__
 from bmx_grid.core.identity import canonical_json
 from bmx_grid.core.storage import replacing
-from bmx_grid.core.wording import visible
-from bmx_grid.evaluations.base import NAMES, Evaluation, Finished, SettingRow, columns_of
+from bmx_grid.core.wording import escape_unprintable
+from bmx_grid.evaluations.base import NAMES, Evaluation, ScoredSetting, SettingRow, columns_of
 from bmx_grid.evaluations.boost_evidence import estimate_gain
 from bmx_grid.measures.annotators import reliability
 from bmx_grid.measures.correlation import Kind, correlate
@@ -79,7 +79,7 @@ def evaluation_tables(evaluation: Evaluation, results: Iterable[SettingResult]) 
     """
     import pyarrow as pa
 
-    done = [result for result in in_order(results) if evaluation.key in result.evaluated]
+    done = [result for result in sort_results(results) if evaluation.key in result.evaluated]
     columns = [evaluation.columns(result.evaluated[evaluation.key]) for result in done]
     tables = {}
     for table, row_class in evaluation.ROWS.items():
@@ -87,7 +87,7 @@ def evaluation_tables(evaluation: Evaluation, results: Iterable[SettingResult]) 
         sizes = [len(next(iter(part.values()))) for part in parts]
         names = {}
         for name in NAMES:
-            names[name] = repeated([getattr(result, name) for result in done], sizes)
+            names[name] = repeat_names([getattr(result, name) for result in done], sizes)
         columns_here = {}
         for name, kind in columns_of(row_class).items():
             columns_here[name] = _column(kind, [part[name] for part in parts])
@@ -104,10 +104,10 @@ def _row(result: SettingResult) -> dict[str, Any]:
     finished = result.finished
     segments = finished.segments
     words: dict[str, float] = {}
-    for role in finished.worded if len(segments) else ():
+    for role in finished.text_roles if len(segments) else ():
         words[role] = finished.word_counts(role).sum() / len(segments)
     grid = result.grid
-    point = result.published
+    point = result.published_row
     spec = result.spec
     return {
         **dict(zip(NAMES, result.names, strict=True)),
@@ -123,7 +123,7 @@ def _row(result: SettingResult) -> dict[str, Any]:
         "fixed_p": point.p,
         "fixed": point.correlation,
         "n_segments": len(segments),
-        "n_rated": segments.rated,
+        "n_rated": segments.n_rated,
         "n_used": grid.n_used,
         "n_unexplained": finished.scores.n_unexplained,
         "repeat_deviation": repeat_deviation(finished, result.correlation or "pearson"),
@@ -138,7 +138,7 @@ def _row(result: SettingResult) -> dict[str, Any]:
     }
 
 
-def repeat_deviation(finished: Finished, correlation: Kind) -> float:
+def repeat_deviation(finished: ScoredSetting, correlation: Kind) -> float:
     """The standard deviation of a judge's correlation over its repeated scores; NaN if none are repeated."""
     statistics = finished.scores.statistics
     human = finished.segments.human_scores
@@ -157,7 +157,7 @@ def settings_table(results: Iterable[SettingResult]) -> pa.Table:
     """
     import pyarrow as pa
 
-    rows = [_row(result) for result in in_order(results)]
+    rows = [_row(result) for result in sort_results(results)]
     kinds: dict[str, Any] = {}
     for name, value in rows[0].items() if rows else ():
         is_count = name == "plateau" or name.startswith("n_")
@@ -190,7 +190,7 @@ def version_of(path: Path) -> str:
     if VERSION_KEY not in metadata:
         return "an earlier version"
     version = metadata[VERSION_KEY].decode(errors="replace")
-    return f"bmx-grid {visible(version)}"
+    return f"bmx-grid {escape_unprintable(version)}"
 
 
 def write_csv(table: pa.Table, path: Path) -> None:
@@ -201,7 +201,7 @@ def write_csv(table: pa.Table, path: Path) -> None:
         csv.write_csv(table, part)
 
 
-def in_order(results: Iterable[SettingResult]) -> list[SettingResult]:
+def sort_results(results: Iterable[SettingResult]) -> list[SettingResult]:
     """Results in the order of every table: by data set, explainer, metric and language pair."""
     return sorted(results, key=operator.attrgetter("dataset", "explainer", "metric", "language_pair"))
 
@@ -210,13 +210,13 @@ def _column(kind: str, parts: Sequence[Any]) -> Any:
     import pyarrow as pa
 
     if kind == "text":
-        return repeated(list(map(str, itertools.chain.from_iterable(parts))))
+        return repeat_names(list(map(str, itertools.chain.from_iterable(parts))))
     kinds: dict[str, Any] = {"number": np.float64, "count": np.int64, "flag": np.bool_}
     arrays = [np.asarray(part, kinds[kind]) for part in parts]
     return pa.array(np.concatenate([np.empty(0, kinds[kind]), *arrays]))
 
 
-def repeated(names: Sequence[str], sizes: Sequence[int] | int = 1) -> pa.DictionaryArray:
+def repeat_names(names: Sequence[str], sizes: Sequence[int] | int = 1) -> pa.DictionaryArray:
     """Each name as often as its setting has rows, dictionary-encoded with sorted names."""
     import pyarrow as pa
 
@@ -233,7 +233,7 @@ def scores_table(results: Iterable[SettingResult]) -> pa.Table:
     # of the core, whose types are known even if all values are null
     kinds = dict.fromkeys(("id", "system", "cluster", "human_name"), pa.string())
     kinds |= {f"words_{role}": pa.int32() for role in ROLES}
-    done = in_order(results)
+    done = sort_results(results)
     parts = []
     for result in done:
         columns = {name: pa.array(values, kinds.get(name)) for name, values in result.scores.items()}
@@ -242,7 +242,7 @@ def scores_table(results: Iterable[SettingResult]) -> pa.Table:
     sizes = list(map(len, parts))
     names = {}
     for name in NAMES:
-        names[name] = repeated([getattr(result, name) for result in done], sizes)
+        names[name] = repeat_names([getattr(result, name) for result in done], sizes)
     return pa.table({**names, **{name: table.column(name) for name in table.column_names}})
 
 
@@ -253,7 +253,7 @@ def gains_by_point(result: SettingResult) -> dict[str, float]:
     human = np.asarray(result.scores["human"])
     base = np.asarray(result.scores["base"])
     by_point = {}
-    for point, boosted in result.boosted.items():
+    for point, boosted in result.point_scores.items():
         by_point[point] = estimate_gain(result.spec.correlation, base, boosted, human).value
     return {**by_point, BEST: result.gain}
 
@@ -284,16 +284,16 @@ def seeds_table(
     results = []
     points = []
     gains = []
-    for result in in_order(repeats):
+    for result in sort_results(repeats):
         for point, gain in gains_by_point(result).items():
             results.append(result)
             points.append(point)
             gains.append(gain)
     columns = {}
     for name in NAMES:
-        columns[name] = repeated([getattr(result, name) for result in results])
+        columns[name] = repeat_names([getattr(result, name) for result in results])
     columns["seed"] = pa.array([result.parameters["seed"] for result in results], pa.int64())
-    columns["point"] = repeated(points)
+    columns["point"] = repeat_names(points)
     columns["gain"] = pa.array(gains, pa.float64())
     return pa.table(columns)
 

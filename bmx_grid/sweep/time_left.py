@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from bmx_grid.core.terminal import interval
-from bmx_grid.core.wording import shortened
+from bmx_grid.core.wording import shorten
 
 LONGEST_NAME = 16  # characters, so that a line of progress fits 80
 
@@ -45,7 +45,7 @@ class TimeLeft:
     def __post_init__(self) -> None:
         self._left = Counter(self.texts)
 
-    def scored(self, done: ScoredTexts) -> None:
+    def record_scored(self, done: ScoredTexts) -> None:
         """A worker is done with these."""
         self._left[done.metric] -= done.n_texts
         now = self.clock()
@@ -57,12 +57,12 @@ class TimeLeft:
         speed.n_texts += done.n_texts
         speed.seconds += done.seconds
 
-    def dropped(self, metric: str, n_texts: int) -> None:
+    def record_dropped(self, metric: str, n_texts: int) -> None:
         """So many will not be scored."""
         self._left[metric] -= n_texts
 
     @property
-    def untimed(self) -> list[str]:
+    def untimed_metrics(self) -> list[str]:
         """The metrics with texts left and without a timed text."""
         return [metric for metric, n_texts in self._left.items() if n_texts > 0 and self._per_text(metric) is None]
 
@@ -71,13 +71,13 @@ class TimeLeft:
         of_workers = sum(n_texts * (self._per_text(metric) or 0.0) for metric, n_texts in self._left.items())
         return of_workers * self._per_second_of_a_worker()
 
-    def in_words(self) -> str:
+    def describe(self) -> str:
         """The estimate as the end of a line of progress."""
-        untimed = self.untimed
+        untimed = self.untimed_metrics
         seconds = self.seconds()
         if not untimed:
             return f"{interval(seconds)} left"
-        names = shortened(untimed[0], LONGEST_NAME) if len(untimed) == 1 else f"{len(untimed)} metrics"
+        names = shorten(untimed[0], LONGEST_NAME) if len(untimed) == 1 else f"{len(untimed)} metrics"
         return f"over {interval(seconds)} left, {names} untimed" if seconds else f"{names} untimed"
 
     def _per_text(self, metric: str) -> float | None:

@@ -20,8 +20,8 @@ from typing import Any, Literal
 from bmx_grid._version import __version__
 from bmx_grid.core.errors import StoreError
 from bmx_grid.core.identity import RUNTIME, runtime
-from bmx_grid.core.stopping import uninterrupted
-from bmx_grid.core.wording import shortened
+from bmx_grid.core.stopping import delay_signals
+from bmx_grid.core.wording import shorten
 from bmx_grid.sweep.judge import SettingResult
 from bmx_grid.sweep.mlflow_runs import (
     CURVES,
@@ -59,7 +59,7 @@ from bmx_grid.sweep.mlflow_store import (
     check_artifact,
     configure_mlflow,
     experiment_id,
-    prepared,
+    prepare_database,
     reason_of,
     send_metrics,
     shown_address,
@@ -147,7 +147,7 @@ class MlflowTracker(Tracker):
 
     def store(self, name: str, output_dir: Path) -> str:
         address = self._resolve(output_dir)
-        store = f"{shown_address(address)} {self._named(name)}"
+        store = f"{shown_address(address)} {self._experiment_name(name)}"
         if address.startswith(SQLITE) and not Path(address.removeprefix(SQLITE)).is_file():
             return f"missing: {store}"
         return store
@@ -170,7 +170,7 @@ class MlflowTracker(Tracker):
             return wanted <= active_runs(self._address)
         try:
             configure_mlflow()
-            return wanted <= runs_on_server(self._address, self._named(name), str(runs.get("sweep")))
+            return wanted <= runs_on_server(self._address, self._experiment_name(name), str(runs.get("sweep")))
         except Exception as error:  # whatever a server answers, the sweep is up to date without it
             warnings.warn(
                 f"MLflow cannot use {shown_address(self._address)}: {reason_of(error)}. Deleted "
@@ -196,10 +196,10 @@ class MlflowTracker(Tracker):
         configure_mlflow()
         from mlflow import MlflowClient
 
-        artifacts = prepared(self._address) if self._address.startswith(SQLITE) else None
+        artifacts = prepare_database(self._address) if self._address.startswith(SQLITE) else None
         client = MlflowClient(tracking_uri=self._address)
         self._sweep, params = sweep_identity(name, config)
-        self._experiment = experiment_id(client, self._named(name), artifacts)
+        self._experiment = experiment_id(client, self._experiment_name(name), artifacts)
         self._runs = find_runs(client, self._experiment, self._sweep)
         self._deleted = find_runs(client, self._experiment, self._sweep, deleted=True)
         self._client = client
@@ -222,7 +222,7 @@ class MlflowTracker(Tracker):
             all_tags = {"sweep": self._sweep, "kind": kind, **tags}
             if fingerprint:
                 all_tags["fingerprint"] = fingerprint
-            run = self._client.create_run(self._experiment, run_name=shortened(name, LONGEST_NAME), tags=all_tags)
+            run = self._client.create_run(self._experiment, run_name=shorten(name, LONGEST_NAME), tags=all_tags)
         self._runs[key] = run
         return run
 
@@ -272,7 +272,7 @@ class MlflowTracker(Tracker):
         self._update(run, numbers_of(result, found), tags)
         name = found.run_name(result)
         if run.info.run_name != name:
-            self._client.update_run(run.info.run_id, name=shortened(name, LONGEST_NAME))
+            self._client.update_run(run.info.run_id, name=shorten(name, LONGEST_NAME))
         if not run.inputs.dataset_inputs:
             self._client.log_inputs(run.info.run_id, datasets=[dataset_of(result)])
         if found.page and self._may_keep(run, [PAGE]):
@@ -287,7 +287,7 @@ class MlflowTracker(Tracker):
         rounded = {name: float(f"{value:.{DIGITS}g}") for name, value in numbers.items()}
         self._if_open(lambda: self._update(self._runs[SWEEP, ""], rounded, tags))
         if note:
-            text = shortened(note, LONGEST_NOTE)
+            text = shorten(note, LONGEST_NOTE)
             self._if_open(lambda: self._client.set_experiment_tag(self._experiment, NOTE, text))
         self._if_open(lambda: self._keep(files))
 
@@ -353,7 +353,7 @@ class MlflowTracker(Tracker):
                 self._client.set_terminated(run.info.run_id, status=status)
         failures = [f"- failed: {refused.label}: {refused.reason}" for refused in failed]
         note = "\n".join([self._note, "", *failures]).strip()
-        self._client.set_tag(run_id, NOTE, shortened(note, LONGEST_TAG))
+        self._client.set_tag(run_id, NOTE, shorten(note, LONGEST_TAG))
         self._client.set_terminated(run_id, status=status)
 
     def where(self) -> str:
@@ -369,7 +369,7 @@ class MlflowTracker(Tracker):
         command = "" if is_server else f"\n  {server_command(self._address)}"
         return f"{command}\n  settings in MLflow: {settings}\n  sweep in MLflow: {sweep}"
 
-    def _named(self, name: str) -> str:
+    def _experiment_name(self, name: str) -> str:
         """The experiment of a sweep of this name."""
         return self.experiment or os.environ.get("MLFLOW_EXPERIMENT_NAME") or name
 
@@ -389,7 +389,7 @@ class MlflowTracker(Tracker):
         """Run the work, or abandon the store; a signal waits for a write to a local database, not for a server."""
         is_local = self._address.startswith(SQLITE)
         try:
-            with uninterrupted() if is_local else nullcontext():
+            with delay_signals() if is_local else nullcontext():
                 work()
         except Exception as error:  # the sweep must not end with its tracker, whatever happens to that
             self._client = None

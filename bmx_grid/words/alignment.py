@@ -75,11 +75,11 @@ def align(tokens: Sequence[str], words: Sequence[str]) -> Alignment:
     # A text may hold "&amp;" itself: as they are first, then the entities of one side, of the other, of both. Where
     # none agrees, the characters are compared in the last form.
     for unescape_tokens, unescape_words in ((False, False), (True, False), (False, True), (True, True)):
-        left = [_folded(token, unescape_tokens) for token in tokens]
-        right = [_folded(word, unescape_words) for word in words]
+        left = [_fold_word(token, unescape_tokens) for token in tokens]
+        right = [_fold_word(word, unescape_words) for word in words]
         if "".join(left) == "".join(right):
             break
-    shared, replaced = _matched(left, right)
+    shared, replaced = _match_characters(left, right)
     matched = sum(shared.values())
     characters = sum(map(len, left)) + sum(map(len, right))
     # Pairs come in order: both texts are read from left to right.
@@ -96,7 +96,7 @@ def align(tokens: Sequence[str], words: Sequence[str]) -> Alignment:
 
 # Kept, as words come again and again.
 @functools.lru_cache(maxsize=2**16)
-def _folded(word: str, unescape: bool) -> str:
+def _fold_word(word: str, unescape: bool) -> str:
     """The characters of a word that are compared, in their compatibility form."""
     text = BLANK.sub("", word)
     if unescape and text == HYPHEN:
@@ -110,7 +110,7 @@ def _character(entity: re.Match[str]) -> str:
     return html.unescape(entity.group())
 
 
-def _matched(left: Sequence[str], right: Sequence[str]) -> tuple[dict[tuple[int, int], int], int]:
+def _match_characters(left: Sequence[str], right: Sequence[str]) -> tuple[dict[tuple[int, int], int], int]:
     """By token and word the number of matched characters, and the number of pairs that were replaced one by one."""
     token_of = _places_of_characters(left)
     word_of = _places_of_characters(right)

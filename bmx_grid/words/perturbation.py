@@ -87,7 +87,7 @@ class Item(NamedTuple):
             fields[name] = getattr(self, name)[:most]
         return Item(**fields)
 
-    def with_text(self, role: Role, text: str) -> Item:
+    def replace_text(self, role: Role, text: str) -> Item:
         """The same item with another text in one role."""
         changed: dict[str, Any] = {role: text}
         return self._replace(**changed)
@@ -138,7 +138,7 @@ class Plan:
         # Lists, as single values of an array take long to read.
         for row in self.keep[some].tolist():
             if self.gaps is not None:
-                texts.append(self._with_gaps(row, self.gaps))
+                texts.append(self._join_text(row, self.gaps))
             elif self.replacement is not None:
                 shown = [word if kept else self.replacement for word, kept in zip(self.words, row, strict=True)]
                 texts.append(join_words(shown))
@@ -146,7 +146,7 @@ class Plan:
                 texts.append(join_words(list(compress(self.words, row))))
         return texts
 
-    def _with_gaps(self, kept: Sequence[bool], gaps: tuple[str, ...]) -> str:
+    def _join_text(self, kept: Sequence[bool], gaps: tuple[str, ...]) -> str:
         """One text; gaps[0] and the last gap are always kept."""
         pieces: list[str] = []
         if self.replacement is not None:
@@ -173,4 +173,4 @@ class Request:
 
     def items(self, some: slice = slice(None)) -> list[Item]:
         """The K perturbed items, or a slice."""
-        return [self.item.with_text(self.role, text) for text in self.plan.render(some)]
+        return [self.item.replace_text(self.role, text) for text in self.plan.render(some)]

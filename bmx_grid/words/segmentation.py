@@ -143,7 +143,7 @@ class PairWords:
     target: str = ""
 
     @classmethod
-    def of_pair(cls, name: Name, language_pair: str) -> PairWords:
+    def from_name(cls, name: Name, language_pair: str) -> PairWords:
         """The segmentation of this name for "en-ja", the same for every pair if languages do not matter.
 
         The engine is chosen now, so that every process takes the same one. Raises ConfigError for an unknown name.
@@ -161,18 +161,18 @@ class PairWords:
         """Whether words are separated by single spaces, as in the paper."""
         return self.name == "whitespace"
 
-    def of(self, role: Role) -> Segmentation:
+    def segmentation_of(self, role: Role) -> Segmentation:
         """The segmentation of the texts of a role. Raises UnavailableError where its engine is not installed."""
         language = self.source if role == "source" else self.target
         return _known(self.name, language, self.engine)
 
     def words(self, role: Role, text: str) -> tuple[str, ...]:
         """The words of a text."""
-        return self.of(role).segment(text)[0]
+        return self.segmentation_of(role).segment(text)[0]
 
     def rows(self, role: Role, texts: Iterable[str]) -> tuple[WordTuple, ...]:
         """The words of each text."""
-        segment = self.of(role).segment
+        segment = self.segmentation_of(role).segment
         return tuple(segment(text)[0] for text in texts)
 
     def fingerprint(self) -> dict[str, object] | None:
@@ -180,8 +180,8 @@ class PairWords:
         if self.plain:
             return None
         return {
-            "source": {"words": self.name, "engine": self.of("source").engine},
-            "target": {"words": self.name, "engine": self.of("hypothesis").engine},
+            "source": {"words": self.name, "engine": self.segmentation_of("source").engine},
+            "target": {"words": self.name, "engine": self.segmentation_of("hypothesis").engine},
         }
 
 

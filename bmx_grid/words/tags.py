@@ -17,7 +17,7 @@ import numpy as np
 
 from bmx_grid.core.errors import DataError, unknown
 from bmx_grid.core.ragged import Floats, Labels, Ragged
-from bmx_grid.core.wording import counted
+from bmx_grid.core.wording import pluralize
 
 Rows = tuple[tuple[str, ...], ...]
 EOS = "<EOS>"  # the last token of every sentence in WMT22's word-level data
@@ -141,7 +141,7 @@ def check_within(end: int, text: str | None, where: str) -> None:
     """Raise DataError for a span that ends beyond its text, if that is known."""
     if text is not None and end > len(text):
         raise DataError(
-            f"{where}: a span ends at {end}, but the text has {counted(len(text), 'character')}: {text[:60]!r}; "
+            f"{where}: a span ends at {end}, but the text has {pluralize(len(text), 'character')}: {text[:60]!r}; "
             "correct it, name the file of the texts, or skip such rows: extra=ignore."
         )
 

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))  # so that a checkout needs no installation
 
 from bmx_grid.core.errors import BmxError, DataError  # noqa: E402
-from bmx_grid.core.wording import with_interval  # noqa: E402
+from bmx_grid.core.wording import format_interval  # noqa: E402
 from bmx_grid.evaluations.boost_evidence import ALL, OTHER_DATASETS, PUBLISHED  # noqa: E402
 from bmx_grid.evaluations.verdicts import NOT_JUDGED  # noqa: E402
 from bmx_grid.sweep.folder import table_path  # noqa: E402
@@ -105,7 +105,7 @@ def _beside(frame: Any, names: tuple[str, ...]) -> list[list[str]]:
 
 
 def _interval(row: Mapping[str, Any], name: str) -> str:
-    return with_interval(row[name], row[f"{name}_low"], row[f"{name}_high"], minus="−")
+    return format_interval(row[name], row[f"{name}_low"], row[f"{name}_high"], minus="−")
 
 
 def _lines(header: tuple[str, ...], rows: list[list[str]]) -> Iterator[str]:

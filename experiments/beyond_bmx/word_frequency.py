@@ -74,7 +74,7 @@ def main() -> int:
 def segment_sets(name: str, language_pairs: tuple[str, ...], data: Path) -> list[SegmentSet]:
     """The segments of these language pairs of a data set, all by default."""
     reader = build(load_option("dataset", name), DatasetReader, f"dataset.{name}")
-    return [reader.read(data, pair) for pair in language_pairs or reader.pairs(data)]
+    return [reader.load_segments(data, pair) for pair in language_pairs or reader.pairs(data)]
 
 
 def frequencies(sets: list[SegmentSet], role: Role) -> Counter[str]:

@@ -29,12 +29,12 @@ import compare  # noqa: E402
 import quantities  # noqa: E402
 
 from bmx_grid.analysis.base import Cell, Column, GridTable, SettingKey, Table  # noqa: E402
-from bmx_grid.analysis.headline import not_evidence  # noqa: E402
-from bmx_grid.analysis.load import load_table, tables_beside  # noqa: E402
+from bmx_grid.analysis.headline import describe_constructed_data  # noqa: E402
+from bmx_grid.analysis.load import load_table, sibling_tables  # noqa: E402
 from bmx_grid.analysis.questions import Analysis, analyse_table  # noqa: E402
 from bmx_grid.core.errors import BmxError, ConfigError  # noqa: E402
 from bmx_grid.core.storage import write_text  # noqa: E402
-from bmx_grid.core.wording import counted, label  # noqa: E402
+from bmx_grid.core.wording import label, pluralize  # noqa: E402
 from bmx_grid.report.analysis_files import further_figures  # noqa: E402
 from bmx_grid.report.canvas import Drawing, save  # noqa: E402
 from bmx_grid.report.figures import setting_drawing  # noqa: E402
@@ -109,10 +109,10 @@ def _why_not_the_papers(table: GridTable, expected: Mapping[str, Any]) -> str | 
     """What tells a table from the one that the authors published; None where nothing does."""
     if not authors_folder.is_complete(table, authors_folder.MAIN):
         wanted = sum(len(authors_folder.settings_of_paper(dataset)) for dataset in authors_folder.MAIN)
-        return f"{counted(len(table), 'setting')}, not all {wanted} of the paper"
+        return f"{pluralize(len(table), 'setting')}, not all {wanted} of the paper"
     differing = [check.name for check in quantities.paper([table], expected) if check.verdict == compare.DIFFER]
     if differing:
-        return f"{counted(len(differing), 'number')} of the paper differ, such as {differing[0]}; see compare.py"
+        return f"{pluralize(len(differing), 'number')} of the paper differ, such as {differing[0]}; see compare.py"
     return None
 
 
@@ -122,9 +122,8 @@ def read(path: Path) -> Results:
     if place is None:
         return Results(load_table(path), {})
     published = authors_folder.read(place)
-    note = (
-        f"{counted(published.left_out, 'file')} of one side's words, of a second iteration, or of other names left out"
-    )
+    files = pluralize(published.left_out, "file")
+    note = f"{files} of one side's words, of a second iteration, or of other names left out"
     return Results(published.main, published.held_out, note if published.left_out else "")
 
 
@@ -139,7 +138,7 @@ def _of_paper(results: Results, expected: Mapping[str, Any], folder: Path) -> in
     write_text(folder / "numbers.txt", "\n".join(numbers) + "\n")
     if results.note:
         print(results.note)
-    print(f"{folder}: {counted(len(drawings), 'figure')}, table1_datasets, numbers.txt ({numbers[-1]})")
+    print(f"{folder}: {pluralize(len(drawings), 'figure')}, table1_datasets, numbers.txt ({numbers[-1]})")
     for dataset, figures in (("wmt22_qe", "Figures 9 and 10 need"), ("mqm21", "Figure 11 needs")):
         if not _has(results.held_out, dataset):
             print(f"not drawn: {figures} the authors' files of {dataset} with LIME")
@@ -189,25 +188,25 @@ def datasets_of_paper(published: Mapping[str, int]) -> Table:
 
 def _of_run(table: GridTable, folder: Path) -> None:
     """The same figures, and what the paper concludes, of other results, under names that say so."""
-    analysis = analyse_table(table, tables_beside(table))
-    if not len(analysis.real):
+    analysis = analyse_table(table, sibling_tables(table))
+    if not len(analysis.non_controls):
         raise ConfigError(f"{table.origin} holds the random metric and the random explainer only; add another one.")
     drawings = [_named(OWN, drawing) for drawing in further_figures(analysis)]
     _write(drawings, folder)
-    texts = ["\n".join(not_evidence(analysis)) + "\n"] if analysis.constructed else []
+    texts = ["\n".join(describe_constructed_data(analysis)) + "\n"] if analysis.constructed_datasets else []
     texts += [as_text(shown) for shown in analysis.tables() if not shown.data]
     settings = analysis.frames.get("settings")
     if settings is not None:
         texts.insert(0, as_text(datasets_of_run(settings)))
     write_text(folder / f"{OWN}_numbers.txt", "\n".join(texts))
-    print(f"{folder}: {counted(len(drawings), 'figure')}, {OWN}_numbers.txt")
+    print(f"{folder}: {pluralize(len(drawings), 'figure')}, {OWN}_numbers.txt")
 
 
 def datasets_of_run(settings: pd.DataFrame) -> Table:
     """As Table 1: the segments of each language pair that a run used."""
     pairs = settings.groupby(["dataset", "language_pair"], as_index=False)["n_used"].max()
     columns = ("dataset", "language_pair", Column("n_used", "segments used"))
-    return Table.of("datasets", "Data sets of this run", pairs, columns, names=2)
+    return Table.from_rows("datasets", "Data sets of this run", pairs, columns, names=2)
 
 
 def _write(drawings: list[Drawing], folder: Path) -> None:

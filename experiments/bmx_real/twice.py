@@ -47,7 +47,7 @@ def rows(table: GridTable) -> list[str]:
         second = place.get(setting._replace(metric=f"{setting.metric}{BOOSTED}"))
         if second is None:
             continue
-        once, twice = (table.correlation[row][:, table.boosted].ravel() for row in (first, second))
+        once, twice = (table.correlation[row][:, table.is_boosted].ravel() for row in (first, second))
         alone = table.baseline[[first, second]]  # of the metric, and of it boosted at one point
         best = table.correlation[first].max(), table.correlation[second].max()
         numbers = (*alone, *best, np.abs(twice - once).max(), np.corrcoef(once, twice)[0, 1])

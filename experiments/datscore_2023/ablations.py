@@ -78,11 +78,11 @@ def of_run(folder: Path, kind: Any) -> dict[str, dict[str, list[Ablation]]]:
         raise ConfigError(f"{path}: no metric of this run is made of parts; run metric=[datscore] or [combined].")
     readers = build_options(config, "dataset", DatasetReader).values()
     data_dir = Path(config["data_dir"])
-    sets = [one.read(data_dir, pair).head(config["limit"]) for one in readers for pair in one.pairs(data_dir)]
+    sets = [one.load_segments(data_dir, pair).head(config["limit"]) for one in readers for pair in one.pairs(data_dir)]
     found: dict[str, dict[str, list[Ablation]]] = {name: {} for name in mixed}
     for name, metric in mixed.items():
         for segments in sets:
-            (fitted,) = (one.fitted(segments) for one in metric.members(name, [segments]).values())
+            (fitted,) = (one.fit(segments) for one in metric.expand(name, [segments]).values())
             assert isinstance(fitted, Mixed)
             rows = ablations(variants_of(fitted), fitted.part_names, segments.human_scores, kind)
             found[name][f"{segments.dataset}/{segments.language_pair}"] = rows

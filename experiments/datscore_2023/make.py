@@ -33,11 +33,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # so that a checko
 from bmx_grid.core.configure import build, load_option
 from bmx_grid.core.errors import BmxError, DataMissingError, unknown
 from bmx_grid.core.ragged import Ragged
-from bmx_grid.core.wording import with_interval
+from bmx_grid.core.wording import format_interval
 from bmx_grid.datasets.base import DatasetReader
 from bmx_grid.datasets.mlqe_pe import read_model_scores, read_sub_words
 from bmx_grid.explainers.base import Explainer
-from bmx_grid.guests.datscore.combined import Combined, one_vs_rest, weighted
+from bmx_grid.guests.datscore.combined import Combined, one_vs_rest, weighted_sums
 from bmx_grid.measures.correlation import correlate
 from bmx_grid.measures.grid import GridSpec, grid_inputs
 from bmx_grid.measures.grid_resampling import GridSample, cross_fit
@@ -88,8 +88,8 @@ def wmt17(data_dir: Path, cache_dir: Path) -> Iterator[Pair]:
     metrics = {name: build(load_option("metric", name), Metric, f"metric.{name}") for name in METRICS}
     explainers = {"erasure": build(load_option("explainer", "erasure"), Explainer, "explainer.erasure")}
     plan = make_plan({"wmt17": reader}, metrics, explainers, PlanOptions(data_dir=data_dir, cache_dir=cache_dir))
-    missing = [setting.label for setting in plan.settings if not setting.cached]
-    if missing or plan.failed:
+    missing = [setting.label for setting in plan.settings if not setting.is_cached]
+    if missing or plan.failures:
         raise DataMissingError(f"{cache_dir} lacks {len(missing)} settings ({missing[:1]}); run the command above.")
     for pair in dict.fromkeys(setting.segments.language_pair for setting in plan.settings):
         own = [setting for setting in plan.settings if setting.segments.language_pair == pair]
@@ -106,13 +106,13 @@ def wmt22(data_dir: Path, cache_dir: Path) -> Iterator[Pair]:
     folder = data_dir / "wmt-qe-2022-data" / "official_submissions"
     file = f"{folder}/task1_[dm]*/{{language_pair}}/{{metric}} - * submission/predictions.txt"
     for pair in reader.pairs(data_dir):
-        segments = reader.read(data_dir, pair)
+        segments = reader.load_segments(data_dir, pair)
         try:
-            made = Combined(metrics=({"imported": {"file": file}},)).members("combined", [segments])["combined"]
+            made = Combined(metrics=({"imported": {"file": file}},)).expand("combined", [segments])["combined"]
         except DataMissingError as error:
             print(f"{pair} left out: {error}", file=sys.stderr)
             continue
-        fitted: Any = made.fitted(segments)
+        fitted: Any = made.fit(segments)
         yield Pair(
             pair, fitted.part_names, dataclasses.replace(fitted, scale="raw").fitted_scores(), segments.human_scores
         )
@@ -122,7 +122,7 @@ def mlqe_pe(data_dir: Path, cache_dir: Path) -> Iterator[Pair]:
     """Five scores of each sentence from the log-probabilities of its sub-words."""
     reader = build(load_option("dataset", "mlqe_pe"), DatasetReader, "dataset.mlqe_pe")
     for pair in reader.pairs(data_dir):
-        segments = reader.read(data_dir, pair)
+        segments = reader.load_segments(data_dir, pair)
         (archive,) = reader.require(data_dir, reader.needs(pair))
         _, logs = read_sub_words(archive, pair)
         rows = [row[:-1] if len(row) > 1 else np.full(1, np.nan) for row in logs.rows()]
@@ -177,7 +177,7 @@ def _scores(pair: Pair) -> dict[str, float]:
     found = {name: correlate("pearson", part, pair.human) for name, part in zip(pair.names, pair.parts.T, strict=True)}
     weights = _agreement(pair)
     found["equal"] = correlate("pearson", standard.mean(axis=1), pair.human)
-    combination = weighted(standard, weights)
+    combination = weighted_sums(standard, weights)
     found["one-vs-rest"] = correlate("pearson", combination, pair.human)
     if pair.sides is not None:
         shares = weights / whole.std(axis=0)
@@ -221,7 +221,7 @@ def _line(name: str, values: Sequence[float]) -> str:
 def _difference(name: str, left: Sequence[float], right: Sequence[float]) -> str:
     differences = np.array(left) - np.array(right)
     found = cluster_mean(differences, np.arange(len(differences)))
-    interval = with_interval(found.mean, found.low, found.high)
+    interval = format_interval(found.mean, found.low, found.high)
     return f"| {name} | {interval} | {found.positive} of {found.n} |"
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.core.errors import ConfigError
-from bmx_grid.guests.datscore.combined import one_vs_rest, weighted
+from bmx_grid.guests.datscore.combined import one_vs_rest, weighted_sums
 from bmx_grid.measures.correlation import Kind, correlate
 
 Floats = NDArray[np.float64]
@@ -40,7 +40,7 @@ def ablations(
     """
     first = next(iter(variants.values()))
     weights = one_vs_rest(first, names)[0]
-    whole = correlate(correlation, weighted(first, weights), human)
+    whole = correlate(correlation, weighted_sums(first, weights), human)
     rows = [Ablation(WHOLE, "all", whole, 0.0)]
     for column, name in enumerate(names):
         alone = correlate(correlation, first[:, column], human)
@@ -61,7 +61,7 @@ def ablations(
 
 def _whole(scores: Floats, names: Sequence[str], human: Floats, correlation: Kind) -> float:
     try:
-        return correlate(correlation, weighted(scores, one_vs_rest(scores, names)[0]), human)
+        return correlate(correlation, weighted_sums(scores, one_vs_rest(scores, names)[0]), human)
     except ConfigError:  # what is left does not correlate at all: there is no such combination
         return float("nan")
 

@@ -19,7 +19,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))  # so that a checkout needs no installation
 
-from bmx_grid.analysis.base import Given, each_group  # noqa: E402
+from bmx_grid.analysis.base import SweepTables, each_group  # noqa: E402
 from bmx_grid.core.errors import BmxError, DataError  # noqa: E402
 from bmx_grid.evaluations.base import OF_METRIC  # noqa: E402
 from bmx_grid.guests.difficulty import best_systems  # noqa: E402
@@ -62,7 +62,9 @@ def read(folder: Path) -> dict[str, Any]:
     missing = [str(paths[name]) for name in NEEDED if not paths[name].is_file()]
     if missing:
         raise DataError(f"{' and '.join(missing)} missing; give the output folder of +sweep={SWEEP}.")
-    return best_systems.compute(Given({name: pd.read_parquet(path) for name, path in paths.items() if path.is_file()}))
+    return best_systems.compute(
+        SweepTables({name: pd.read_parquet(path) for name, path in paths.items() if path.is_file()})
+    )
 
 
 def draw(found: Mapping[str, Any], folder: Path) -> list[Path]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from compare import Check
 
-from bmx_grid.analysis.base import Given
+from bmx_grid.analysis.base import SweepTables
 from bmx_grid.core.errors import DataError
 from bmx_grid.guests.difficulty import best_systems
 from bmx_grid.sweep.folder import table_path
@@ -39,7 +39,7 @@ def read(folder: Path) -> dict[str, Any]:
         if not path.is_file():
             raise DataError(f"{path} is missing; give the output folder of +sweep=wmt19_difficulty.")
         frames[name] = pd.read_parquet(path)
-    return best_systems.compute(Given(frames))
+    return best_systems.compute(SweepTables(frames))
 
 
 def paper(found: Sequence[Mapping[str, Any]], expected: Mapping[str, Any]) -> Iterator[Check]:

@@ -14,8 +14,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))  # so that a checkout needs no installation
 
 from bmx_grid.analysis.finished import load_results  # noqa: E402
-from bmx_grid.analysis.verdict_rows import of_settings  # noqa: E402
-from bmx_grid.core.wording import with_interval  # noqa: E402
+from bmx_grid.analysis.verdict_rows import setting_verdicts  # noqa: E402
+from bmx_grid.core.wording import format_interval  # noqa: E402
 from bmx_grid.guests.faithfulness import faithful_explanations  # noqa: E402
 from bmx_grid.measures.resampling import cluster_mean  # noqa: E402
 
@@ -37,7 +37,7 @@ def main(arguments: list[str]) -> int:
     for metric, limit in LIMITS.items():
         analysis = analysed(metric, limit, data_dir)
         print("\n".join(lines(analysis)))
-        (sentence,) = analysis.ask(faithful_explanations.compute)["faithfulness_in_words"]
+        (sentence,) = analysis.compute_once(faithful_explanations.compute)["faithfulness_in_words"]
         sentences += [f"{metric}: {sentence}", *differences(metric, analysis)]
     print("\n".join(["", *sentences]))
     return 0
@@ -58,13 +58,13 @@ def analysed(metric: str, limit: int, data_dir: str) -> Analysis:
 
 def lines(analysis: Analysis) -> list[str]:
     """A line per explainer, the most faithful first."""
-    found = analysis.ask(faithful_explanations.compute)
-    gains = of_settings(analysis).groupby("explainer")["gain"].mean()
+    found = analysis.compute_once(faithful_explanations.compute)
+    gains = setting_verdicts(analysis).groupby("explainer")["gain"].mean()
     rows = []
     for row in found["faithfulness"].to_dict("records"):
         cells = [row["metric"], row["explainer"]]
         for name in MEASURES:
-            cells.append(with_interval(row[name], row[f"{name}_low"], row[f"{name}_high"], ".3f"))
+            cells.append(format_interval(row[name], row[f"{name}_low"], row[f"{name}_high"], ".3f"))
         cells.append(f"{gains[row['explainer']]:+.4f}")
         rows.append(f"| {' | '.join(cells)} |")
     return rows
@@ -72,12 +72,12 @@ def lines(analysis: Analysis) -> list[str]:
 
 def differences(metric: str, analysis: Analysis) -> Iterator[str]:
     """How much more faithful explainers are than LIME on the same language pairs."""
-    by_setting = analysis.ask(faithful_explanations.compute)["faithfulness_by_setting"]
+    by_setting = analysis.compute_once(faithful_explanations.compute)["faithfulness_by_setting"]
     by_pair = by_setting.pivot(index="language_pair", columns="explainer", values="faithfulness")
     for explainer in ("erasure", "shap"):
         left = by_pair[explainer] - by_pair["lime"]
         mean = cluster_mean(left.to_numpy(), left.index.to_numpy())
-        difference = with_interval(mean.mean, mean.low, mean.high, "+.3f")
+        difference = format_interval(mean.mean, mean.low, mean.high, "+.3f")
         yield f"{metric}: faithfulness of {explainer} minus that of LIME is {difference}."
 
 

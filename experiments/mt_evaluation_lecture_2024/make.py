@@ -28,7 +28,14 @@ from bmx_grid.core.configure import build, load_option  # noqa: E402
 from bmx_grid.core.errors import BmxError, ConfigError, unknown  # noqa: E402
 from bmx_grid.datasets.base import DatasetReader  # noqa: E402
 from bmx_grid.datasets.segments import SegmentSet  # noqa: E402
-from bmx_grid.measures.annotators import Agreement, Scale, krippendorff_alpha, reliability, standardised, uniform_kappa  # noqa: E402
+from bmx_grid.measures.annotators import (  # noqa: E402
+    Agreement,
+    Scale,
+    krippendorff_alpha,
+    reliability,
+    standardize_ratings,
+    uniform_kappa,
+)
 
 BINS = (10, 29, 50, 69, 90)  # the highest scores of the five lower of six categories (Guzmán et al. 2019)
 LEVELS: tuple[Scale, ...] = ("ordinal", "interval")
@@ -58,7 +65,7 @@ def mlqe_pe(data_dir: Path) -> Iterator[tuple[str, Floats, Floats, Ints]]:
     """Language pair, raw and standardised scores float64[N, R], and the annotator of each rating."""
     reader = build(load_option("dataset", "mlqe_pe"), DatasetReader, "dataset.mlqe_pe")
     for pair in reader.pairs(data_dir):
-        found: SegmentSet = reader.read(data_dir, pair)
+        found: SegmentSet = reader.load_segments(data_dir, pair)
         raw, z = (found.judgements.raters[name] for name in ("mean", "z_mean"))
         yield pair, raw, z, by_their_scales(raw, z)
 
@@ -84,13 +91,13 @@ def scores(data_dir: Path) -> Iterator[Row]:
     for pair, raw, z, annotator in mlqe_pe(data_dir):
         people = of_annotators(raw, annotator)
         published = of_annotators(z, annotator)
-        apart = [np.nanmax(np.abs(standardised(people, ddof=ddof) - published), axis=0) for ddof in (0, 1)]
+        apart = [np.nanmax(np.abs(standardize_ratings(people, ddof=ddof) - published), axis=0) for ddof in (0, 1)]
         exact = apart[0] < EXACT
         ratings = np.isfinite(people).sum(axis=0)
         worst = f"{apart[0][exact].max():.0e}" if exact.any() else "–"
         by_sample = f"{apart[1][exact].min():.4f}" if exact.any() else "–"
         rest = f"{apart[0][~exact].max():.3f}" if (~exact).any() else "–"
-        ours = np.nanmean(standardised(people), axis=1)
+        ours = np.nanmean(standardize_ratings(people), axis=1)
         close = np.corrcoef(ours, z.mean(axis=1))[0, 1]
         yield (
             *(pair, people.shape[1], int((annotator < 0).sum()), f"{ratings[exact].sum():,} of {raw.size:,}"),

@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT))  # so that a checkout needs no installation
 import numpy as np  # noqa: E402
 
 from bmx_grid.core.errors import BmxError  # noqa: E402
-from bmx_grid.core.wording import with_interval  # noqa: E402
+from bmx_grid.core.wording import format_interval  # noqa: E402
 from bmx_grid.datasets.mt_metrics_eval import MtMetricsEval  # noqa: E402
 from bmx_grid.datasets.segments import clusters  # noqa: E402
 from bmx_grid.measures.pairwise import PairedSources  # noqa: E402
@@ -82,13 +82,13 @@ def segments_of(folder: Path) -> SegmentSet:
     reader = MtMetricsEval(
         name="wmt23", folder=str(folder.parent), test_set=folder.name, reference="refA", leave_out=("synthetic_ref",)
     )
-    return reader.read(folder.parent, PAIR)
+    return reader.load_segments(folder.parent, PAIR)
 
 
 def scores_of(folder: Path, segments: SegmentSet, file: str) -> Floats:
     """float64[N] of a metric; NaN for a segment without."""
     path = folder / "metric-scores" / PAIR / f"{file}.seg.score"
-    given = Imported(name=file, file=str(path), language_pairs=(PAIR,)).given(segments)
+    given = Imported(name=file, file=str(path), language_pairs=(PAIR,)).load_attributions(segments)
     assert given is not None
     return given.base_scores
 
@@ -103,7 +103,7 @@ def mixtures(data_dir: Path) -> Iterator[Mixture]:
     z = {name: (column[used] - column[used].mean()) / column[used].std() for name, column in scores.items()}
     items = codes(np.array([segment.id for segment in segments.segments])[used])
     cluster = codes(clusters([segments])[0][used])
-    sources = PairedSources.of("pearson", human[used], items, cluster)
+    sources = PairedSources.from_codes("pearson", human[used], items, cluster)
     drawn = np.concatenate(list(seeded_draws(number_of(cluster), RESAMPLES, 0)), axis=1)
     every_source = np.ones((len(sources.first), 1))
     counts = np.concatenate([every_source, drawn[cluster[sources.first]]], axis=1)  # all of them, then the draws
@@ -123,7 +123,7 @@ def mixture_lines(data_dir: Path) -> Iterator[str]:
     yield from _header(header)
     for row in mixtures(data_dir):
         values = [f"{value:.3f}" for value in (row.alone, row.of_other, row.mixed)]
-        yield _line([row.metric, row.other, *values, with_interval(*row.gain), with_interval(*row.over_other)])
+        yield _line([row.metric, row.other, *values, format_interval(*row.gain), format_interval(*row.over_other)])
 
 
 def sweep(data_dir: Path, output_dir: Path) -> int:
@@ -206,7 +206,7 @@ def verdict_lines(folder: Path) -> Iterator[str]:
     frame = pd.read_parquet(table_path(folder, "verdicts"))
     for row in frame.sort_values(["metric", "explainer"]).to_dict("records"):
         if row["metric"] in BASES:
-            values = [with_interval(row[name], row[f"{name}_low"], row[f"{name}_high"]) for name in estimates]
+            values = [format_interval(row[name], row[f"{name}_low"], row[f"{name}_high"]) for name in estimates]
             p_values = ["<0.001" if row[name] < 0.0005 else f"{row[name]:.3f}" for name in corrected]
             yield _line([row["metric"], row["explainer"], *values, row["verdict"], *p_values])
 

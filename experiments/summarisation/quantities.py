@@ -33,7 +33,7 @@ WAYS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 
 def read(data_dir: str) -> SegmentSet:
     """The summaries below a data folder. Raises DataMissingError where they are not there."""
-    return SummEval(name="summeval").read(Path(data_dir), "en")
+    return SummEval(name="summeval").load_segments(Path(data_dir), "en")
 
 
 def cells(summaries: SegmentSet, way: str) -> dict[str, float]:

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from bmx_grid.core.errors import DataError
 from bmx_grid.core.ragged import Labels, sums_by_text
-from bmx_grid.core.wording import counted
-from bmx_grid.measures.ordered import compiled
+from bmx_grid.core.wording import pluralize
+from bmx_grid.measures.ordered import compile_kernel
 from bmx_grid.measures.word_measures import statistics
 
 Floats = NDArray[np.float64]
@@ -92,11 +92,11 @@ def sampled_sums(pool: Erring, errors: Ints, samples: int, rng: np.random.Genera
     order, taken = np.arange(len(pool.text)), np.zeros(pool.texts, dtype=np.int64)
     changes = np.ascontiguousarray(pool.changes[:, moving])
     kept = np.empty(len(order) + 1, dtype=np.int64)
-    kernel = compiled(_draw)
+    kernel = compile_kernel(_draw)
     done = kernel(rng, order, taken, pool.text, pool.errors, changes, pool.true[moving], errors, kept, found)
     if done < samples:
         raise DataError(
-            f"{counted(int(errors[-1]), 'error')} among {counted(pool.words, 'word')} cannot be sampled: with one "
+            f"{pluralize(int(errors[-1]), 'error')} among {pluralize(pool.words, 'word')} cannot be sampled: with one "
             f"erring labelling per text about {100 * pool.attainable:.1f} % of them are wrong; choose lower thresholds."
         )
     sums = np.tile(pool.true, (samples, len(errors), 1))

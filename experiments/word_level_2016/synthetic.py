@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from bmx_grid.core.errors import ConfigError, DataError, unknown
 from bmx_grid.core.ragged import Labels
-from bmx_grid.core.wording import counted
+from bmx_grid.core.wording import pluralize
 
 GIVEN_BAD = 0.02  # share of the words, of optimistic_by_share
 PRECISION, RECALL = 0.9, 0.1  # of BAD, of the optimistic ones
@@ -52,7 +52,7 @@ def _optimistic_by_share(bad: NDArray[np.bool_], rng: np.random.Generator) -> ND
     if right > bad.sum():
         raise DataError(
             f"optimistic_by_share labels {right:,} BAD words as such, but the truth has {int(bad.sum()):,} of "
-            f"{counted(len(bad), 'word')}; use optimistic_by_recall."
+            f"{pluralize(len(bad), 'word')}; use optimistic_by_recall."
         )
     return _given(bad, right, given - right, rng)
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from bmx_grid.core.errors import DataError, DataMissingError
 from bmx_grid.core.ragged import Labels, Ragged
-from bmx_grid.core.wording import counted
+from bmx_grid.core.wording import pluralize
 from bmx_grid.datasets.lines import finite_or_nan, listed_tags, read_lines, refuse
 from bmx_grid.datasets.wmt22_qe import read_word_gold
 from bmx_grid.words.tags import EOS, Rows, WordTags
@@ -150,8 +150,8 @@ def read_target_scores(path: Path, gold: WordGold) -> Ragged:
     lines = read_lines(path)
     if len(lines) != len(gold.tokens):
         raise DataError(
-            f"{path}: {counted(len(lines), 'line')} for {counted(len(gold.tokens), 'sentence')} of {gold.where}; give "
-            f"one line per sentence of {gold.language_pair}."
+            f"{path}: {pluralize(len(lines), 'line')} for {pluralize(len(gold.tokens), 'sentence')} of {gold.where}; "
+            f"give one line per sentence of {gold.language_pair}."
         )
     rows = []
     for row, (line, tokens) in enumerate(zip(lines, gold.tokens, strict=True)):
@@ -161,7 +161,7 @@ def read_target_scores(path: Path, gold: WordGold) -> Ragged:
             scores = [score for place, score in enumerate(scores) if place not in surplus]
         if len(scores) != len(tokens):
             raise DataError(
-                f"{path}, line {row + 1}: {counted(len(scores), 'score')} for {counted(len(tokens), 'token')} of "
+                f"{path}, line {row + 1}: {pluralize(len(scores), 'score')} for {pluralize(len(tokens), 'token')} of "
                 f"{gold.where}; give one score per token, {EOS} included."
             )
         rows.append(np.array(scores))

@@ -10,8 +10,8 @@ from some_tables import peaked, table
 
 from bmx_grid.analysis import answers, headline
 from bmx_grid.analysis.base import each_row
-from bmx_grid.analysis.questions import analyse_table, plain
-from bmx_grid.analysis.verdict_rows import of_settings
+from bmx_grid.analysis.questions import analyse_table, to_dict
+from bmx_grid.analysis.verdict_rows import setting_verdicts
 from bmx_grid.core.errors import DataError
 from bmx_grid.evaluations.verdicts import (
     CONFOUNDED,
@@ -43,11 +43,11 @@ def analysis(*rows, **frames):
 
 
 def asked(*rows, **frames):
-    return analysis(*rows, **frames).ask(answers.compute)
+    return analysis(*rows, **frames).compute_once(answers.compute)
 
 
 def sentences(*rows, **frames):
-    return headline.answer(analysis(*rows, **frames))
+    return headline.summary_lines(analysis(*rows, **frames))
 
 
 def pair(name, **changes):
@@ -231,33 +231,33 @@ def test_a_single_setting_has_the_verdict_of_the_first_boost_at_its_declared_poi
         pair("b", boost="second", gain=0.07, verdict=HELPS),
         pair("b", explainer="random", gain=0.06),
     )
-    verdicts = analysis(*rows).ask(of_settings).set_index(["language_pair", "explainer"])
+    verdicts = analysis(*rows).compute_once(setting_verdicts).set_index(["language_pair", "explainer"])
     assert verdicts["gain"].to_dict() == {("a", "lime"): 0.01, ("b", "lime"): 0.07, ("b", "random"): 0.06}
     first = verdicts.loc["a", "lime"]
     assert (first.verdict, first.gain_low, first.gain_high) == (NO_GAIN, -0.02, 0.03)
-    assert analysis().ask(of_settings).empty
+    assert analysis().compute_once(setting_verdicts).empty
 
 
 def test_without_verdicts_mean_gains_are_said_and_how_to_get_verdicts():
     for frames in ({}, {"verdicts": rows_of({"metric": "random"})}):
         result = analyse_table(TABLE, fixed={"lime": Point(0.5, 0.5)}, frames=frames)
-        (first, _, last) = plain(result)["answers"]
+        (first, _, last) = to_dict(result)["answers"]
         assert first.startswith("LIME at w 0.5, p 0.5, given (chosen on unknown data)")
         assert "the mean gain over 4 settings is +0.0100" in first and "evaluation=[grid,boosts]" in last
-        assert not list(answers.tables(result.ask(answers.compute)))
+        assert not list(answers.tables(result.compute_once(answers.compute)))
 
 
 @pytest.mark.parametrize("column", ["boost", "named", "partial_r_low"])
 def test_verdicts_of_an_earlier_version_are_refused(column):
     with pytest.raises(DataError, match=f"the table verdicts: no column {column}; it is of another version"):
-        analysis(verdicts=rows_of({}).drop(columns=column)).ask(answers.compute)
+        analysis(verdicts=rows_of({}).drop(columns=column)).compute_once(answers.compute)
 
 
 def test_a_label_that_is_no_verdict_is_named_with_its_row():
     with pytest.raises(
         DataError, match=r"the table verdicts: row 2: unknown verdict 'it helps'; expected one of 'helps', .*run"
     ):
-        analysis(verdicts=rows_of({}, {"metric": "n", "verdict": "it helps"})).ask(answers.compute)
+        analysis(verdicts=rows_of({}, {"metric": "n", "verdict": "it helps"})).compute_once(answers.compute)
 
 
 def test_counts_of_settings_that_gain_never_stand_beside_verdicts():
@@ -265,9 +265,9 @@ def test_counts_of_settings_that_gain_never_stand_beside_verdicts():
     points = {"fixed": {"lime": Point(0.5, 0.5)}}
     for frames, counts in (({}, {"overview", "gains_by_factor"}), ({"verdicts": rows_of({})}, set())):
         result = analyse_table(TABLE, **points, frames=frames)
-        assert bool(result.ask(headline.compute)["headline"]) == bool(counts)
+        assert bool(result.compute_once(headline.compute)["headline"]) == bool(counts)
         assert {"overview", "gains_by_factor"} & {shown.stem for shown in result.tables()} == counts
-        assert plain(result)["fixed"]["lime"]["better"] == 4, "analysis.json has them"
+        assert to_dict(result)["fixed"]["lime"]["better"] == 4, "analysis.json has them"
 
 
 @pytest.mark.parametrize(

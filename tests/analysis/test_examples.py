@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import rankdata
 from some_settings import finished
 
-from bmx_grid.analysis.examples import choose_examples, marked
+from bmx_grid.analysis.examples import choose_examples, error_flags
 from bmx_grid.core.ragged import Labels
 from bmx_grid.evaluations.grid_surface import GridEvaluation
 from bmx_grid.measures.grid import Point, PowerRange
@@ -104,6 +104,6 @@ def test_nothing_that_moves_or_is_rated_is_no_example():
 
 def test_marks_are_carried_to_the_words_that_are_shown():
     tags = WordTags((("Un", "chat", "noir", "<EOS>"),), Labels.from_rows([[False, True, False, True]]))
-    assert marked(tags, 0, ("Un", "chat", "noir")) == (False, True, False)
-    assert marked(tags, 0, ("Unchat", "noir")) == (True, False), "a word of two tokens"
-    assert marked(tags, 0, ("Un", "chat", "noir", "E"))[-1] is False, "the end of a sentence is no word"
+    assert error_flags(tags, 0, ("Un", "chat", "noir")) == (False, True, False)
+    assert error_flags(tags, 0, ("Unchat", "noir")) == (True, False), "a word of two tokens"
+    assert error_flags(tags, 0, ("Un", "chat", "noir", "E"))[-1] is False, "the end of a sentence is no word"

@@ -21,7 +21,7 @@ import bmx_grid as bmx
 from bmx_grid.analysis.base import each_row
 from bmx_grid.analysis.factors import fit_rows
 from bmx_grid.analysis.finished import load_results
-from bmx_grid.analysis.gains import real_at_points
+from bmx_grid.analysis.gains import settings_without_controls
 from bmx_grid.analysis.load import from_arrow
 from bmx_grid.analysis.points import chosen_points, selection
 from bmx_grid.commands.analyse import main
@@ -106,7 +106,7 @@ def tables_of(analysis):
     """By stem all that tables are made of: title, header, values, words and notes."""
     shown = {}
     for table in analysis.tables():
-        rows = [[(repr(cell.value), cell.shown, cell.marked) for cell in row] for row in table.rows]
+        rows = [[(repr(cell.value), cell.display_text, cell.marked) for cell in row] for row in table.rows]
         shown[table.stem] = (table.title, table.header, rows, table.notes)
     return shown
 
@@ -135,7 +135,7 @@ def test_settings_and_points_are_one_number_in_all_tables(sweep, name):
     run, _ = sweep(*OPTIONS[name])
     settings = run.settings.set_index(FACTORS)
     points = run.table("points").query("point == 'published'").set_index(FACTORS)
-    found = run.analysis.ask(real_at_points)
+    found = run.analysis.compute_once(settings_without_controls)
     assert len(found)
     for row in each_row(found):
         setting_names = tuple(getattr(row, name) for name in FACTORS)
@@ -150,7 +150,9 @@ def test_settings_and_points_are_one_number_in_all_tables(sweep, name):
 def test_tables_that_the_analysis_wrote_are_its_own(sweep):
     run, _ = sweep(*OPTIONS["another seed"])
     for name, compute in (("selection", selection), ("ridge", fit_rows)):
-        pd.testing.assert_frame_equal(run.table(name), run.analysis.ask(compute), check_dtype=False, check_exact=True)
+        pd.testing.assert_frame_equal(
+            run.table(name), run.analysis.compute_once(compute), check_dtype=False, check_exact=True
+        )
     assert run.analysis.seed == 3
     assert np.isfinite(run.analysis.data_frames()["overview"]["mean gain"]).all()
 
@@ -170,7 +172,7 @@ def test_points_that_are_given_take_precedence(copied):
     given = results.analyse(fixed={"erasure": Point(p=1.0, w=0.4)})
     assert given.fixed == {"erasure": Point(p=1.0, w=0.4)}
     other = from_arrow(rows({("x", "a", "m", "erasure"): peaked(1.3)}))
-    assert results.analyse(select_from=other).ask(chosen_points).loc["erasure", "p"] == 1.3
+    assert results.analyse(select_from=other).compute_once(chosen_points).loc["erasure", "p"] == 1.3
     assert results.analyse(select_from=other, fixed=given.fixed).fixed == given.fixed
 
 
@@ -234,7 +236,7 @@ class Sizes(Evaluation):
     ROWS: ClassVar[dict] = {"sizes": Row}
     QUESTIONS: ClassVar[tuple] = ("ext.question",)
 
-    def of_scope(self, settings):
+    def evaluate_scope(self, settings):
         return [{"sizes": [Row(len(setting.segments))]} for setting in settings]
 """
 QUESTION = """

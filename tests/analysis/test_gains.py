@@ -9,10 +9,10 @@ from some_frames import settings as some_settings
 from some_tables import peaked, random_surfaces, table
 
 from bmx_grid.analysis import gains as question
-from bmx_grid.analysis.base import Given, each_row
-from bmx_grid.analysis.gains import at_points, real_gains, summarise
-from bmx_grid.analysis.points import declared, declared_points
-from bmx_grid.analysis.questions import analyse_table, plain
+from bmx_grid.analysis.base import SweepTables, each_row
+from bmx_grid.analysis.gains import gains_without_controls, settings_at_points, summarise
+from bmx_grid.analysis.points import declared_points, gains_at_declared_points
+from bmx_grid.analysis.questions import analyse_table, to_dict
 from bmx_grid.measures.grid import Point
 
 AT = {"fixed": {"lime": Point(0.5, 0.5)}}
@@ -64,7 +64,7 @@ CONTROLS = {
 
 def test_controls_are_read_at_the_points_of_real_explainers_and_never_at_their_own():
     analysed = analyse_table(table(CONTROLS))
-    controls = plain(analysed)["controls"]
+    controls = to_dict(analysed)["controls"]
     means = {control: {name: row["mean_gain"] for name, row in rows.items()} for control, rows in controls.items()}
     assert means == {
         "random explainer": {"lime": pytest.approx(0.08 - 0.15)},  # 15 steps of 0.01 from its best
@@ -72,13 +72,13 @@ def test_controls_are_read_at_the_points_of_real_explainers_and_never_at_their_o
         "random metric": {"lime": pytest.approx(0.03)},
     }
     assert controls["random explainer"]["lime"]["better"] == 0
-    assert [shown.stem for shown in question.tables(analysed.ask(question.compute))][-1] == "controls"
+    assert [shown.stem for shown in question.tables(analysed.compute_once(question.compute))][-1] == "controls"
 
 
 def test_gain_against_baseline_is_scipys_and_the_uncoupled_one_is_of_gain_and_mean():
     some = table(random_surfaces(2, pairs=("a", "b", "c"), explainers=("lime", "shap")))
     analysed = analyse_table(some, fixed={name: Point(0.5, 0.5) for name in ("lime", "shap")})
-    real, result = analysed.ask(real_gains), analysed.ask(question.compute)
+    real, result = analysed.compute_once(gains_without_controls), analysed.compute_once(question.compute)
     for name, rows in {"all": real, "shap": real[real["explainer"] == "shap"]}.items():
         gain, baseline = rows["gain"].to_numpy(), rows["baseline"].to_numpy()
         assert result["gain_baseline_pearson"][name] == pytest.approx(pearsonr(gain, baseline)[0], abs=1e-12)
@@ -98,9 +98,9 @@ def test_gain_against_baseline_is_scipys_and_the_uncoupled_one_is_of_gain_and_me
 )
 def test_a_gain_survives_at_a_corrected_p_of_5_percent(gain, holm, survives):
     analysed = analyse_table(table({NAMES: peaked(0.5, gain=gain)}), **AT, frames=frames({NAMES: gain}, holm=holm))
-    (row,) = each_row(analysed.ask(declared))
+    (row,) = each_row(analysed.compute_once(gains_at_declared_points))
     assert row.survives == survives
-    assert plain(analysed)["single_gains"] == {"tested": 1, "survive": survives}
+    assert to_dict(analysed)["single_gains"] == {"tested": 1, "survive": survives}
 
 
 @pytest.mark.parametrize(
@@ -119,24 +119,24 @@ def test_other_tests_are_not_those_of_the_gain(change):
     some = {**frames({NAMES: 0.1}, half=0.02), "settings": of_setting}
     another = some["tests"].assign(low=-9.0, high=9.0, **change)
     for both in ([another, some["tests"]], [some["tests"], another]):
-        row = next(each_row(declared_points(Given({**some, "tests": pd.concat(both)}))))
+        row = next(each_row(declared_points(SweepTables({**some, "tests": pd.concat(both)}))))
         assert (row.point, row.test) == ("published", "perm_inputs")
         assert (row.low, row.high) == pytest.approx((0.08, 0.12))
-    assert declared_points(Given({**some, "tests": another}))["low"].isna().all()
+    assert declared_points(SweepTables({**some, "tests": another}))["low"].isna().all()
     analysed = analyse_table(table({NAMES: peaked(0.5)}), **AT, frames={**some, "tests": another})
-    assert plain(analysed)["single_gains"] == {"tested": 0, "survive": 0}
+    assert to_dict(analysed)["single_gains"] == {"tested": 0, "survive": 0}
     twice = pd.concat([some["points"], some["points"].assign(gain=9.0)])  # by the primary judgement and another one
-    assert declared_points(Given({**some, "points": twice}))["gain"].max() == 0.1
+    assert declared_points(SweepTables({**some, "points": twice}))["gain"].max() == 0.1
 
 
 def test_a_gain_and_its_test_are_joined_by_key_however_far_their_digits_are_apart():
     """A table of tests without a table of settings has one statistic: that of the grid."""
     some = frames({NAMES: 0.1}, half=0.02)
     rounded = some["tests"].assign(difference=some["tests"]["difference"] + 1e-5)
-    (row, _) = each_row(declared_points(Given({**some, "tests": rounded})))
+    (row, _) = each_row(declared_points(SweepTables({**some, "tests": rounded})))
     assert (row.gain, row.low) == pytest.approx((0.1, 0.08))
     other = rounded.assign(statistic="kendall")
-    (row, _) = each_row(declared_points(Given({**some, "tests": pd.concat([rounded, other])})))
+    (row, _) = each_row(declared_points(SweepTables({**some, "tests": pd.concat([rounded, other])})))
     assert np.isnan(row.low), "of two statistics it is not known which is the grid's"
 
 
@@ -144,18 +144,23 @@ def test_the_gain_of_a_setting_is_that_of_its_declared_point_to_the_last_digit()
     some = frames({NAMES: 0.1})
     exact = np.nextafter(0.1, 1)
     some["points"]["gain"] = some["points"]["gain"].replace(0.1, exact)
-    (gain,) = analyse_table(table({NAMES: peaked(0.5)}), **AT, frames=some).ask(at_points)["fixed_gain"]
+    (gain,) = analyse_table(table({NAMES: peaked(0.5)}), **AT, frames=some).compute_once(settings_at_points)[
+        "fixed_gain"
+    ]
     assert gain == exact
     another = analyse_table(table({NAMES: peaked(0.5)}), fixed={"lime": Point(0.6, 0.5)}, frames=some)
-    (gain,) = another.ask(at_points)["fixed_gain"]
+    (gain,) = another.compute_once(settings_at_points)["fixed_gain"]
     assert gain == pytest.approx(0.09), "at another point it is that of the grid"
 
 
 def test_intervals_at_the_fixed_points_are_those_of_the_same_point_only():
     same, other = analysis(), analysis({"fixed": {"lime": Point(0.6, 0.5)}})
-    assert same.ask(at_points)["fixed_gain_low"].notna().all()
-    assert other.ask(at_points)["fixed_gain_low"].isna().all() and not other.ask(at_points)["survives"].any()
-    numbers = plain(same)["settings"]["d · a · m · lime"]
+    assert same.compute_once(settings_at_points)["fixed_gain_low"].notna().all()
+    assert (
+        other.compute_once(settings_at_points)["fixed_gain_low"].isna().all()
+        and not other.compute_once(settings_at_points)["survives"].any()
+    )
+    numbers = to_dict(same)["settings"]["d · a · m · lime"]
     assert (numbers["fixed_gain_low"], numbers["fixed_gain_high"]) == pytest.approx((0.09, 0.11))
     assert (numbers["fixed_gain_p"], numbers["fixed_gain_p_holm"]) == pytest.approx((0.001, 0.01))
 
@@ -164,7 +169,7 @@ def test_the_power_matters_unless_it_is_the_metric_alone():
     points = frames(GAINS)["points"].assign(p=-7.0)
     for w, same in ((1.0, True), (0.5, False)):
         analysed = analysis({"fixed": {"lime": Point(0.5, 1.0)}}, points=points.assign(w=w))
-        assert analysed.ask(at_points)["fixed_gain_low"].notna().tolist() == [same] * len(GAINS)
+        assert analysed.compute_once(settings_at_points)["fixed_gain_low"].notna().tolist() == [same] * len(GAINS)
 
 
 def rows_of(analysis, stem):
@@ -200,7 +205,7 @@ def test_the_spread_over_seeds_stands_beside_the_interval():
     beside = frames(GAINS, holm=HOLM)
     analysis = analyse_table(table(SURFACES), **AT, frames={**beside, "seeds": pd.DataFrame(rows)})
     shown = {
-        row["language pair"].value: [row[name].shown for name in ("lowest", "highest")]
+        row["language pair"].value: [row[name].display_text for name in ("lowest", "highest")]
         for row in rows_of(analysis, "tested_gains")
     }
     assert shown["b"] == ["+0.0200", "+0.0500"] and shown["c"] == ["n/a"] * 2

@@ -11,9 +11,9 @@ from bmx_grid.analysis.answers import compute as compute_answers
 from bmx_grid.analysis.answers import tables as tables_of_answers
 from bmx_grid.analysis.headline import compute as compute_headline
 from bmx_grid.analysis.headline import tables as tables_of_headline
-from bmx_grid.analysis.points import in_sample_in_words, in_sample_on
+from bmx_grid.analysis.points import datasets_in_sample, describe_in_sample_gains
 from bmx_grid.analysis.questions import analyse_table
-from bmx_grid.report.figures import declared_gains
+from bmx_grid.report.figures import gains_with_intervals
 from bmx_grid.report.html import write_report
 
 # The paper's point of LIME is p = -1.4, w = .4 (section 4.2): on this grid w = .5.
@@ -42,13 +42,13 @@ def analysed(*datasets, explainer="lime", verdicts=(), point=LIMES):
 )
 def test_the_papers_point_is_in_sample_on_its_data_sets(analysis, expected):
     datasets = analysis.table.factor_levels("dataset")
-    assert in_sample_on(analysis, "lime", datasets) == expected
-    assert in_sample_in_words(analysis) == (SENTENCE if expected else "")
+    assert datasets_in_sample(analysis, "lime", datasets) == expected
+    assert describe_in_sample_gains(analysis) == (SENTENCE if expected else "")
 
 
 def test_an_explainer_without_a_published_point_has_none_in_sample():
     analysis = analysed("wmt17", explainer="mine")
-    assert (in_sample_on(analysis, "mine", ["wmt17"]), in_sample_in_words(analysis)) == ([], "")
+    assert (datasets_in_sample(analysis, "mine", ["wmt17"]), describe_in_sample_gains(analysis)) == ([], "")
 
 
 VERDICTS = [{"dataset": name, "point": point} for name in ("mqm21", "wmt17") for point in ("cross_fitted", "published")]
@@ -60,7 +60,7 @@ def judged():
 
 
 def test_tables_say_so_beside_the_gain_and_in_a_note(judged):
-    (verdicts,) = tables_of_answers(judged.ask(compute_answers))
+    (verdicts,) = tables_of_answers(judged.compute_once(compute_answers))
     shown = verdicts.frame()
     chosen_on = dict(zip(zip(shown["data set"], shown["chosen on"], strict=True), shown["verdict"], strict=True))
     expected = {(name, "other folds") for name in ("mqm21", "wmt17")}
@@ -68,9 +68,11 @@ def test_tables_say_so_beside_the_gain_and_in_a_note(judged):
     assert set(chosen_on) == expected
     assert any(note.startswith("Published: at the point of a paper") for note in verdicts.notes)
     without = analysed("wmt17", verdicts=VERDICTS[2:3])
-    (verdicts,) = tables_of_answers(without.ask(compute_answers))
+    (verdicts,) = tables_of_answers(without.compute_once(compute_answers))
     assert not any(note.startswith("Published") for note in verdicts.notes), "no published point is judged"
-    (tests,) = [shown for shown in tables_of_headline(judged.ask(compute_headline)) if shown.stem == "tested_gains"]
+    (tests,) = [
+        shown for shown in tables_of_headline(judged.compute_once(compute_headline)) if shown.stem == "tested_gains"
+    ]
     assert SENTENCE in tests.notes
 
 
@@ -79,5 +81,5 @@ def test_the_page_and_the_figure_say_so(judged, tmp_path):
     page = re.sub(r"\s+", " ", (tmp_path / "report.html").read_text(encoding="utf-8"))
     assert SENTENCE in page.replace("−", "-")
     assert "Boosts at the published point (in-sample on wmt17)" in page
-    (figure,) = declared_gains(judged)
+    (figure,) = gains_with_intervals(judged)
     assert SENTENCE in figure.caption

@@ -14,8 +14,8 @@ from some_frames import NAMES, frames, verdicts
 from some_tables import P, W, flat, peaked, random_surfaces, rows, table
 
 from bmx_grid.analysis import metrics_and_people
-from bmx_grid.analysis.base import Given
-from bmx_grid.analysis.load import from_arrow, load_table, tables_beside
+from bmx_grid.analysis.base import SweepTables
+from bmx_grid.analysis.load import from_arrow, load_table, sibling_tables
 from bmx_grid.core.errors import DataError, DataMissingError
 from bmx_grid.evaluations.base import columns_of
 from bmx_grid.evaluations.level_rows import CorrelationRow
@@ -188,14 +188,14 @@ def test_tables_beside_a_grid_are_read_and_those_of_another_grid_are_not(folder,
         basis = {"correlation": ["pearson"] * 4, "aggregation": ["PowerMean"] * 4, "n_used": [500] * 4}
         basis |= {"repeat_deviation": [np.nan] * 4, "constructed": [False] * 4}
         pq.write_table(pa.table({**names, **basis, "baseline": [baseline] * 4}), folder / "settings.parquet")
-    tables = tables_beside(load_table(folder))
+    tables = sibling_tables(load_table(folder))
     assert set(tables) == (known and {*known, "grid"})
     for name in known & set(FRAMES):
         assert tables[name]["dataset"].tolist() == FRAMES[name]["dataset"].tolist(), "names, not codes"
     if known:
         (folder / "words.parquet").write_bytes(b"PAR1 and no more")
         with pytest.raises(DataError, match=r"words\.parquet: not a readable Parquet file \(.*\); run the sweep again"):
-            tables_beside(load_table(folder)).checked("words", WordsRow)
+            sibling_tables(load_table(folder)).checked_table("words", WordsRow)
 
 
 def beside(folder, table):
@@ -244,9 +244,9 @@ EDITED = {
 @pytest.mark.parametrize(("edit", "message"), EDITED.values(), ids=EDITED)
 def test_a_table_beside_it_that_was_edited_is_named(tmp_path, edit, message):
     with pytest.raises(DataError, match=rf"correlations\.parquet: .*{re.escape(message)}.*: run the sweep again"):
-        tables_beside(load_table(beside(tmp_path, edit))).checked("correlations", CorrelationRow)
+        sibling_tables(load_table(beside(tmp_path, edit))).checked_table("correlations", CorrelationRow)
     with pytest.raises(DataError, match=re.escape(message)):
-        Given(tables_beside(load_table(tmp_path))).ask(metrics_and_people.compute)
+        SweepTables(sibling_tables(load_table(tmp_path))).compute_once(metrics_and_people.compute)
 
 
 @pytest.mark.parametrize("version", ["an earlier version", "bmx-grid 0.1.0"])
@@ -259,13 +259,13 @@ def test_settings_of_an_earlier_version_are_not_read_and_that_is_said(tmp_path, 
         monkeypatch.setattr(tables, "__version__", "0.1.0")
         tables.write_parquet(older, file)
     with pytest.warns(UserWarning, match=rf"settings\.parquet: no column constructed; it was written by {version}, or"):
-        assert not tables_beside(load_table(tmp_path))
+        assert not sibling_tables(load_table(tmp_path))
 
 
 def test_a_table_beside_it_without_rows_is_read(tmp_path):
-    frames = tables_beside(load_table(beside(tmp_path, lambda table: table.slice(0, 0))))
+    frames = sibling_tables(load_table(beside(tmp_path, lambda table: table.slice(0, 0))))
     assert len(frames["correlations"]) == 0
-    assert metrics_and_people.compute(Given(frames))["correlations"].empty
+    assert metrics_and_people.compute(SweepTables(frames))["correlations"].empty
 
 
 def test_a_table_is_looked_up_by_its_name_without_reading_it(tmp_path):

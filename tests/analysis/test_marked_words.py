@@ -9,7 +9,7 @@ from some_frames import NAMES, frames
 from some_tables import peaked, table
 
 from bmx_grid.analysis import marked_words
-from bmx_grid.analysis.base import Given
+from bmx_grid.analysis.base import SweepTables
 from bmx_grid.analysis.questions import analyse_table
 
 
@@ -20,7 +20,7 @@ def row(value, explainer="lime", pair="a", *, measure="auc", side="target", metr
 
 
 def asked(*rows):
-    frames = Given({"words": pd.DataFrame(rows)} if rows else {})
+    frames = SweepTables({"words": pd.DataFrame(rows)} if rows else {})
     result = marked_words.compute(frames)
     return result, list(marked_words.tables(result))
 
@@ -32,7 +32,7 @@ def pairs(explainer, *values, **options):
 def test_without_tags_nothing_is_said_or_shown():
     result, shown = asked()
     assert (len(result["words"]), result["words_in_words"], shown) == (0, [], [])
-    of_grid = analysis(auc=None).ask(marked_words.compute)
+    of_grid = analysis(auc=None).compute_once(marked_words.compute)
     assert (of_grid["plausibility_in_words"], list(marked_words.tables(of_grid))) == ([], [])
 
 
@@ -92,7 +92,7 @@ def analysis(auc=AUC, gains=GAIN):
 
 def test_the_relation_is_the_rank_correlation_of_auc_and_gain_over_settings():
     analysed = analysis()
-    relations = analysed.ask(marked_words.plausibility)
+    relations = analysed.compute_once(marked_words.plausibility)
     of_all = relations["all"]
     expected = stats.spearmanr(list(AUC.values()), list(GAIN.values())).statistic
     assert of_all.rho == pytest.approx(expected)
@@ -103,9 +103,11 @@ def test_the_relation_is_the_rank_correlation_of_auc_and_gain_over_settings():
 
 
 def test_undefined_settings_are_counted_and_two_pairs_have_no_correlation():
-    of_all = analysis({**AUC, "a": math.nan}).ask(marked_words.plausibility)["all"]
+    of_all = analysis({**AUC, "a": math.nan}).compute_once(marked_words.plausibility)["all"]
     assert (of_all.n, of_all.undefined) == (5, 1)
-    (sentence,) = analysis({pair: AUC[pair] for pair in "ab"}).ask(marked_words.compute)["plausibility_in_words"]
+    (sentence,) = analysis({pair: AUC[pair] for pair in "ab"}).compute_once(marked_words.compute)[
+        "plausibility_in_words"
+    ]
     assert "no correlation of AUC and gain at one point per explainer is defined" in sentence
 
 
@@ -119,4 +121,4 @@ def test_undefined_settings_are_counted_and_two_pairs_have_no_correlation():
 )
 def test_the_sentence_says_what_the_interval_allows(gains, message):
     scaled = {pair: gain / 100 for pair, gain in gains.items()}
-    assert message in analysis(gains=scaled).ask(marked_words.compute)["plausibility_in_words"][0]
+    assert message in analysis(gains=scaled).compute_once(marked_words.compute)["plausibility_in_words"][0]

@@ -6,7 +6,7 @@ import pytest
 from some_frames import completed
 
 from bmx_grid.analysis import metrics_and_people
-from bmx_grid.analysis.base import Given
+from bmx_grid.analysis.base import SweepTables
 from bmx_grid.evaluations.levels import LevelsEvaluation
 from bmx_grid.evaluations.significance import SignificanceEvaluation
 
@@ -25,7 +25,9 @@ def rank(metric, value, level="segment"):
 
 
 def asked(**frames):
-    result = metrics_and_people.compute(Given({name: completed(rows, KINDS[name]) for name, rows in frames.items()}))
+    result = metrics_and_people.compute(
+        SweepTables({name: completed(rows, KINDS[name]) for name, rows in frames.items()})
+    )
     return result, list(metrics_and_people.tables(result))
 
 
@@ -82,7 +84,7 @@ def test_systems_stand_in_the_order_and_the_clusters_of_people():
     ]
     (table,) = asked(systems=[*SYSTEMS, *others])[1]
     assert table.header == ("system", "human score", "rank by people", "chrf", "ter")
-    assert [[[cell.shown for cell in line] for line in group] for group in table.groups] == [
+    assert [[[cell.display_text for cell in line] for line in group] for group in table.groups] == [
         [["a", "0.750", "1-2", "1-3", "1-1"], ["b", "0.500", "1-2", "1-3", "n/a"]],
         [["c", "0.250", "3-3", "2-3", "n/a"]],
     ]

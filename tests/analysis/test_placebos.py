@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from some_frames import as_table
 
-from bmx_grid.analysis.base import Given
+from bmx_grid.analysis.base import SweepTables
 from bmx_grid.analysis.metrics_and_people import compute, tables
 from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.significance import TestRow as Comparison
@@ -41,11 +41,11 @@ def row_of(compared, against, difference, p, test="perm_inputs", family="segment
 def test_what_beats_no_placebo_is_named(rows, message):
     others = [row_of("chrf", "bleu", -0.1, 0.9, family="segment: metric against metric")]
     tests = [*(row_of(*row) for row in rows), *(row_of(*row, test="williams") for row in rows), *others]
-    answer = compute(Given({"tests": as_table(tests)}))
+    answer = compute(SweepTables({"tests": as_table(tests)}))
     assert answer["unbeaten"] == message
     (table,) = tables(answer)
     assert len(table.rows) == len(rows)
 
 
 def test_tables_of_a_sweep_without_these_evaluations_are_none():
-    assert list(tables(compute(Given({})))) == []
+    assert list(tables(compute(SweepTables({})))) == []

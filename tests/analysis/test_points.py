@@ -7,7 +7,7 @@ import pytest
 from some_tables import P, W, flat, lime, peaked, table
 
 from bmx_grid.analysis import headline
-from bmx_grid.analysis.base import Given, each_row
+from bmx_grid.analysis.base import SweepTables, each_row
 from bmx_grid.analysis.points import (
     PUBLISHED_POINTS,
     best_points,
@@ -61,8 +61,8 @@ NEAREST, OTHER = "nearest to the published one", "nearest to the given one (chos
 )
 def test_where_points_come_from(surfaces, options, words):
     analysis = analyse_table(table(surfaces), **options)
-    assert analysis.ask(chosen_points).loc["lime", "origin"].endswith(words)
-    assert words in " ".join(analysis.ask(headline.compute)["headline"])
+    assert analysis.compute_once(chosen_points).loc["lime", "origin"].endswith(words)
+    assert words in " ".join(analysis.compute_once(headline.compute)["headline"])
     sentences = " ".join(text for shown in analysis.tables() for text in (shown.title, *shown.notes))
     assert "Points, held out" not in sentences
     assert ("held out (no data set" in sentences) is ("held out (" in words)
@@ -78,8 +78,8 @@ def test_a_signature_names_tables_by_file_and_folder_and_tells_their_numbers_apa
         dataclasses.replace(results_table, p=powers),
         dataclasses.replace(results_table, correlation=correlation),
     ]
-    signatures = [signature(Given({}, results_table, select_from=other)) for other in others]
-    assert len(set(signatures)) == len({signature(Given({}, other)) for other in others}) == 3
+    signatures = [signature(SweepTables({}, results_table, select_from=other)) for other in others]
+    assert len(set(signatures)) == len({signature(SweepTables({}, other)) for other in others}) == 3
     parts = dict(part.partition(":")[::2] for part in signatures[0].split("|"))
     assert parts["table"] == parts["select.from"].partition("@")[0] == "c/grid.parquet"
     assert len(parts["select.from"].partition("@")[2]) == len(parts["sha256"]) == 12
@@ -138,7 +138,7 @@ def test_medians_are_written_in_the_digits_of_the_grid():
 
 def test_the_selection_has_the_medians_and_the_point_that_is_used():
     surfaces = {**surface_of(pair="a", p=-1.0), **surface_of(pair="b", p=0.0, gain=-0.1)}
-    (row,) = each_row(analyse_table(table(surfaces), **AS_PUBLISHED).ask(selection))
+    (row,) = each_row(analyse_table(table(surfaces), **AS_PUBLISHED).compute_once(selection))
     assert (row.explainer, row.n, row.strict_n) == ("lime", 2, 1), "nothing improves the second setting"
     assert (row.p, row.w) == median(table(surfaces))[:2]
     assert (row.strict_p, row.strict_w) == (-1.0, 0.5)
@@ -150,7 +150,11 @@ def test_the_selection_has_the_medians_and_the_point_that_is_used():
 def test_a_point_of_the_grid_is_as_published():
     peak = np.full((len(P), 3), 0.4)
     surfaces = {("mqm21", "a", "m", "lime"): peak}
-    chosen = analyse_table(table(surfaces, w=np.array([0.2, 0.4, 1.0])), **AS_PUBLISHED).ask(chosen_points).loc["lime"]
+    chosen = (
+        analyse_table(table(surfaces, w=np.array([0.2, 0.4, 1.0])), **AS_PUBLISHED)
+        .compute_once(chosen_points)
+        .loc["lime"]
+    )
     assert chosen.origin == "published (chosen on other data)"
     assert point_name("lime", chosen.used_w, chosen.used_p) == "the published point"
     assert point_name("lime", 0.5, -1.4) == "w 0.5, p -1.4"
@@ -174,4 +178,4 @@ def test_the_nearest_grid_point_is_used(p, w, used, gain):
 def test_the_overview_has_the_points_that_are_used():
     shown = analyse_table(lime([peaked(0.5)]), fixed={"lime": Point(0.52, 0.4)}).tables()
     (overview,) = [shown_table for shown_table in shown if shown_table.stem == "overview"]
-    assert [cell.shown for cell in overview.rows[0][:3]] == ["lime", "0.5", "0.5"]
+    assert [cell.display_text for cell in overview.rows[0][:3]] == ["lime", "0.5", "0.5"]

@@ -13,15 +13,15 @@ from some_tables import flat, peaked, random_surfaces, rows, table
 
 from bmx_grid.analysis import questions
 from bmx_grid.analysis.base import FACTORS, Table
-from bmx_grid.analysis.gains import real_at_points
-from bmx_grid.analysis.paper_numbers import papers_numbers
+from bmx_grid.analysis.gains import settings_without_controls
+from bmx_grid.analysis.paper_numbers import compare_with_paper
 from bmx_grid.analysis.questions import (
     analyse_table,
-    as_plain,
+    as_json_values,
     load_questions,
-    numbers,
-    plain,
+    to_dict,
     to_json,
+    tracked_metrics,
 )
 from bmx_grid.commands.analyse import main
 from bmx_grid.core.errors import ConfigError, DataError
@@ -32,17 +32,17 @@ SPREAD = '''
 """How far apart the gains of an explainer lie."""
 
 from bmx_grid.analysis.base import Column, Table
-from bmx_grid.analysis.gains import real_at_points
+from bmx_grid.analysis.gains import settings_without_controls
 
 
-def compute(given):
-    gains = given.ask(real_at_points).groupby("explainer")["fixed_gain"]
+def compute(tables):
+    gains = tables.compute_once(settings_without_controls).groupby("explainer")["fixed_gain"]
     return {"gain_spread": gains.std(ddof=0).to_frame("deviation")}
 
 
 def tables(result):
     columns = ("explainer", Column("deviation", form=".4f"))
-    return [Table.of("gain_spread", "Spread of gains", result["gain_spread"].reset_index(), columns, brief=True)]
+    return [Table.from_rows("gain_spread", "Spread of gains", result["gain_spread"].reset_index(), columns, brief=True)]
 '''
 
 
@@ -65,7 +65,7 @@ def test_a_question_from_outside_is_in_json_tables_page_and_terminal(package, tm
     arguments = [str(tmp_path), "questions=elsewhere.spread"]
     assert main([*arguments, "format=json"]) == 0
     spread = json.loads(capsys.readouterr().out)["gain_spread"]
-    gains = analyse_table(table(SURFACES)).ask(real_at_points)["fixed_gain"]
+    gains = analyse_table(table(SURFACES)).compute_once(settings_without_controls)["fixed_gain"]
     assert spread == {"lime": {"deviation": pytest.approx(float(np.std(gains)))}}
     for form, digits in (("text", ".4f"), ("markdown", ".4f"), ("latex", ".4f"), ("csv", "")):
         assert main([*arguments, f"format={form}"]) == 0
@@ -104,13 +104,13 @@ class Scored(SettingRow):
     human: float
 
 
-def compute(given):
-    scores = given.frame("scores", Scored)
+def compute(tables):
+    scores = tables.frame("scores", Scored)
     return {"rated": scores[scores["human"] > 0]}
 
 
 def tables(result):
-    return [Table.of("rated", "Rated above 0", result["rated"], ("metric", "id", Column("human", form=".1f")))]
+    return [Table.from_rows("rated", "Rated above 0", result["rated"], ("metric", "id", Column("human", form=".1f")))]
 '''
 
 
@@ -122,11 +122,11 @@ def test_a_question_is_one_file_and_one_line_and_sees_every_table(tmp_path, monk
     names = dict(zip(FACTORS, ("d1", "a", "m1", "lime"), strict=True))
     scores = pd.DataFrame([{**names, "id": name, "human": human, "other": 0} for name, human in (("x", 1), ("y", -1))])
     analysis = analyse_table(table(SURFACES), {"scores": scores}, questions.load_questions(()))
-    assert plain(analysis)["rated"] == [{**names, "id": "x", "human": 1.0}]
+    assert to_dict(analysis)["rated"] == [{**names, "id": "x", "human": 1.0}]
     assert analysis.data_frames()["rated"].to_dict("records") == [{"metric": "m1", "id": "x", "human": 1.0}]
     broken = analyse_table(table(SURFACES), {"scores": scores.assign(human="high")}, questions.load_questions(()))
     with pytest.raises(DataError, match="the table scores: the column human holds .*string, not numbers"):
-        plain(broken)
+        to_dict(broken)
 
 
 @pytest.mark.parametrize(
@@ -151,43 +151,45 @@ def test_guests_are_loaded_if_a_sweep_names_them_and_stand_before_the_questions_
     spans = "bmx_grid.guests.spans.error_spans"
     names = [question.__name__ for question in load_questions([spans, spans])]
     assert names.count(spans) == 1 and names.index(spans) < names.index("bmx_grid.analysis.points")
-    without = plain(analyse_table(table(SURFACES)))
-    assert without["spans"] is None and plain(analyse_table(table(SURFACES), {}, load_questions([spans]))) == without
+    without = to_dict(analyse_table(table(SURFACES)))
+    assert without["spans"] is None and to_dict(analyse_table(table(SURFACES), {}, load_questions([spans]))) == without
 
 
 def test_two_questions_may_not_write_the_same_key():
     second = SimpleNamespace(__name__="other", compute=lambda inputs: {"ridge": 1.0}, tables=lambda result: ())
     with pytest.raises(ConfigError, match=r"bmx_grid\.analysis\.factors and other both write 'ridge'"):
-        plain(analyse_table(table(SURFACES), questions=(*load_questions(()), second)))
+        to_dict(analyse_table(table(SURFACES), questions=(*load_questions(()), second)))
 
 
 def test_frames_are_written_by_the_names_of_their_index_or_as_rows():
     rows = pd.DataFrame({"a": ["x", "x", "y"], "b": ["u", "v", "u"], "n": [1, 2, 3], "r": [0.5, np.nan, np.inf]})
     u, v, last = ({"n": n, "r": r} for n, r in ((1, 0.5), (2, None), (3, None)))
-    assert as_plain(rows.set_index(["a", "b"])) == {"x": {"u": u, "v": v}, "y": {"u": last}}
-    assert as_plain(rows)[2] == {"a": "y", "b": "u", **last}
+    assert as_json_values(rows.set_index(["a", "b"])) == {"x": {"u": u, "v": v}, "y": {"u": last}}
+    assert as_json_values(rows)[2] == {"a": "y", "b": "u", **last}
     others = {"array": np.array([1.0, np.nan]), "number": np.float64(0.1), "flag": np.bool_(True), "none": None}
-    assert as_plain(others) == {"array": [1.0, None], "number": 0.1, "flag": True, "none": None}
+    assert as_json_values(others) == {"array": [1.0, None], "number": 0.1, "flag": True, "none": None}
     with pytest.raises(TypeError, match="a result holds object"):
-        as_plain({"x": object()})
+        as_json_values({"x": object()})
 
 
 def test_json_is_read_back_and_tracked_numbers_are_finite():
     analysis = analyse_table(table({**SURFACES, ("d1", "a", "m1", "lime"): np.where(np.arange(3) < 2, np.nan, flat())}))
-    assert json.loads(to_json(analysis)) == plain(analysis)
-    tracked = numbers(analysis)
+    assert json.loads(to_json(analysis)) == to_dict(analysis)
+    tracked = tracked_metrics(analysis)
     assert tracked and all(np.isfinite(value) for value in tracked.values())
-    assert tracked["ridge/intercept"] == plain(analysis)["ridge"]["intercept"]
-    assert tracked["medians/lime/w"] == plain(analysis)["medians"]["lime"]["w"]
+    assert tracked["ridge/intercept"] == to_dict(analysis)["ridge"]["intercept"]
+    assert tracked["medians/lime/w"] == to_dict(analysis)["medians"]["lime"]["w"]
 
 
 def test_the_papers_numbers_are_said_in_lines():
     analysis = analyse_table(table(SURFACES))
-    tracked = numbers(analysis)
-    medians, ridge = papers_numbers(analysis)
+    tracked = tracked_metrics(analysis)
+    medians, ridge = compare_with_paper(analysis)
     point = f"LIME p {tracked['medians/lime/p']:g}, w {tracked['medians/lime/w']:g} (paper p -1.4, w 0.4)"
     assert point in medians and ridge.endswith(f"R² {tracked['ridge/r2']:.2f}.")
-    assert not [name for name in numbers(analysis) if name.split("/")[-1] in ("n", "better", "worse", "undefined")]
+    assert not [
+        name for name in tracked_metrics(analysis) if name.split("/")[-1] in ("n", "better", "worse", "undefined")
+    ]
 
 
 def test_tables_are_data_frames_of_full_values():
@@ -204,7 +206,7 @@ def test_tables_are_data_frames_of_full_values():
 
 def test_nothing_but_controls_has_no_conclusion():
     analysis = analyse_table(table({("d", "a", "random", "lime"): flat()}))
-    assert plain(analysis)["headline"] == [
+    assert to_dict(analysis)["headline"] == [
         "The table holds control settings only (random metric or explainer): no conclusion is possible."
     ]
     assert [shown.stem for shown in analysis.tables()] == ["settings", "controls"]

@@ -8,7 +8,7 @@ from some_tables import flat, lime, peaked, random_surfaces, table
 
 from bmx_grid.analysis.base import FACTORS
 from bmx_grid.analysis.factors import cluster_errors, compute, fit_rows
-from bmx_grid.analysis.gains import real_gains
+from bmx_grid.analysis.gains import gains_without_controls
 from bmx_grid.analysis.questions import analyse_table
 from bmx_grid.measures.grid import Point
 
@@ -21,11 +21,11 @@ HOLED = {names: np.where(names[1] == "a", surface + HOLE, surface) for names, su
 @pytest.mark.parametrize("surfaces", [SURFACES, HOLED], ids=["all defined", "some undefined"])
 def test_ridge_is_scikit_learns(surfaces):
     analysis = analyse_table(table(surfaces), **AT)
-    real = analysis.ask(real_gains).dropna(subset="gain")
+    real = analysis.compute_once(gains_without_controls).dropna(subset="gain")
     gains = real["gain"].to_numpy()
     columns = pd.get_dummies(real[list(FACTORS)], prefix_sep=" ").astype(float)
     oracle = Ridge(alpha=1).fit(columns, gains)
-    rows, fit = analysis.ask(compute)["ridge_coefficients"], analysis.ask(compute)["ridge"]
+    rows, fit = analysis.compute_once(compute)["ridge_coefficients"], analysis.compute_once(compute)["ridge"]
     named = dict(zip(rows["factor"] + " " + rows["name"], rows["coefficient"], strict=True))
     assert named == pytest.approx(dict(zip(columns.columns, oracle.coef_, strict=True)), abs=1e-14)
     assert fit["intercept"] == pytest.approx(oracle.intercept_, abs=1e-14)
@@ -36,7 +36,7 @@ def test_ridge_is_scikit_learns(surfaces):
 
 def test_the_table_of_the_fit_has_all_of_it():
     analysis = analyse_table(table(SURFACES), **AT)
-    fit, rows = analysis.ask(compute)["ridge"], analysis.ask(fit_rows)
+    fit, rows = analysis.compute_once(compute)["ridge"], analysis.compute_once(fit_rows)
     assert dict(zip(rows["name"], rows["coefficient"], strict=True)) == fit["coefficients"]
     for name in ("intercept", "r2", "n", "clusters", "alpha"):
         assert set(rows[name]) == {fit[name]}
@@ -60,17 +60,17 @@ def test_standard_errors_are_those_of_refits_on_drawn_clusters():
 
 def test_names_that_two_factors_share_are_told_apart():
     analysis = analyse_table(table({("d", "same", "m", "same"): peaked(-1.0), ("d", "b", "m", "same"): flat()}))
-    named = analysis.ask(compute)["ridge"]["coefficients"]
+    named = analysis.compute_once(compute)["ridge"]["coefficients"]
     assert set(named) == {"d", "language_pair:same", "b", "m", "explainer:same"}
     assert list(named.values()) == sorted(named.values(), reverse=True)
 
 
 def test_ridge_of_a_single_setting_is_its_gain_and_of_nothing_is_undefined():
-    single = analyse_table(lime([peaked(0.5, gain=0.03)]), **AT).ask(compute)
+    single = analyse_table(lime([peaked(0.5, gain=0.03)]), **AT).compute_once(compute)
     assert single["ridge"]["intercept"] == pytest.approx(0.03)
     assert set(single["ridge_coefficients"]["coefficient"]) == {0.0} and np.isnan(single["ridge"]["r2"])
     factors = single["ridge_coefficients"]["factor"].tolist()
     assert factors == sorted(factors), "equal coefficients stand in alphabetical order"
-    nothing = analyse_table(lime([peaked(0.5)]), fixed={"lime": Point(9.0, 0.5)}).ask(compute)
+    nothing = analyse_table(lime([peaked(0.5)]), fixed={"lime": Point(9.0, 0.5)}).compute_once(compute)
     assert (len(nothing["ridge_coefficients"]), nothing["ridge"]["n"]) == (0, 0)
     assert np.isnan(nothing["ridge"]["intercept"])

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import scipy.stats
 
-from bmx_grid.analysis.side_by_side import METRIC_ALONE, side_by_side
+from bmx_grid.analysis.side_by_side import METRIC_ALONE, compare_sweeps
 from bmx_grid.commands.analyse import main
 from bmx_grid.core.errors import BmxError
 from bmx_grid.core.wording import correlation_in_words
@@ -41,7 +41,7 @@ def folder(place: Path, table: pd.DataFrame) -> Path:
 def test_the_difference_of_gains_has_an_interval_of_clusters(tmp_path):
     first, second = scores(1), scores(2)
     second["boosted_published"] += second["human"]  # so that b gains more
-    compared = side_by_side([folder(tmp_path / "a", first), folder(tmp_path / "b", second)], resamples=400)
+    compared = compare_sweeps([folder(tmp_path / "a", first), folder(tmp_path / "b", second)], resamples=400)
 
     def r(table, column):
         return scipy.stats.pearsonr(table[column], table["human"])[0]
@@ -80,7 +80,7 @@ def test_the_difference_of_gains_has_an_interval_of_clusters(tmp_path):
 )
 def test_without_enough_clusters_or_a_correlation_there_is_no_interval(changes, clusters, defined, tmp_path):
     places = [folder(tmp_path / name, scores(seed, **changes)) for seed, name in enumerate("ab")]
-    point = side_by_side(places, resamples=40).set_index("point").loc["published"]
+    point = compare_sweeps(places, resamples=40).set_index("point").loc["published"]
     assert point["n_clusters"] == clusters
     assert np.isfinite(point["difference"]) == defined
     assert np.isnan(point["low"]) and np.isnan(point["high"])
@@ -107,7 +107,7 @@ def test_sweeps_are_compared_in_their_own_correlation(correlations, chosen, kind
     places = [folder(tmp_path / name, table) for name, table in zip("ab", tables, strict=True)]
     for place, of_sweep in zip(places, correlations, strict=True):
         settings(*of_sweep).to_parquet(place / "settings.parquet")
-    compared = side_by_side(places, correlation=chosen, resamples=40)
+    compared = compare_sweeps(places, correlation=chosen, resamples=40)
     assert set(compared["correlation"]) == {kind}
     of_scipy = {"pearson": scipy.stats.pearsonr, "spearman": scipy.stats.spearmanr, "kendall": scipy.stats.kendalltau}
     alone = compared[compared["point"] == METRIC_ALONE].iloc[0]
@@ -131,14 +131,14 @@ def test_sweeps_of_different_correlations_are_refused(tmp_path, capsys):
 def test_only_shared_segments_and_points_count(tmp_path):
     first, second = scores(1), scores(2).iloc[10:].assign(boosted_elsewhere=0.5)
     first.loc[20, "human"] = np.nan
-    compared = side_by_side([folder(tmp_path / "a", first), folder(tmp_path / "b", second)], resamples=40)
+    compared = compare_sweeps([folder(tmp_path / "a", first), folder(tmp_path / "b", second)], resamples=40)
     assert compared["point"].tolist() == [METRIC_ALONE, "published"]
     assert (compared["n_segments"] == N - 11).all() and (compared["n_only_a"] == 10).all()
 
 
 def test_systems_tell_segments_apart(tmp_path):
     both = pd.concat([scores(1).assign(system="A"), scores(2).assign(system="B")])
-    compared = side_by_side([folder(tmp_path / "a", both), folder(tmp_path / "b", both)], resamples=40)
+    compared = compare_sweeps([folder(tmp_path / "a", both), folder(tmp_path / "b", both)], resamples=40)
     assert (compared["n_segments"] == 2 * N).all() and (compared["difference"] == 0).all()
 
 
@@ -165,4 +165,4 @@ def test_what_cannot_be_compared_is_said(tmp_path, tables, message):
             folder(tmp_path / name, table)
         places.append(tmp_path / name)
     with pytest.raises(BmxError, match=message):
-        side_by_side(places)
+        compare_sweeps(places)

@@ -6,14 +6,14 @@ import pytest
 
 import bmx_grid as bmx
 from bmx_grid.core.terminal import Progress, plain_warnings, say
-from bmx_grid.core.wording import visible_lines
+from bmx_grid.core.wording import escape_lines
 
 ESCAPE = "\x1b]0;PWNED\x07"
 HOSTILE = {"escape": ESCAPE, "C1": "\x9b31m", "turned": "a\u202eb", "delete": "a\x7f", "return": "a\rb"}
 
 
 def is_safe(text):
-    return text == visible_lines(text)
+    return text == escape_lines(text)
 
 
 @pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE)
@@ -25,7 +25,7 @@ def test_names_of_columns_are_escaped_in_what_is_shown_of_a_comparison(name):
     compared = bmx.compare(frame, metrics=[name, "m"], human="human", resamples=100)
     of_polars = bmx.compare(frame.to_dict("list"), metrics=[name, "m"], human="human", resamples=100)
     for shown in (repr(compared), repr(of_polars), compared.summary()):
-        assert is_safe(shown) and visible_lines(name) in shown
+        assert is_safe(shown) and escape_lines(name) in shown
 
 
 @pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE)
@@ -39,7 +39,7 @@ def test_what_is_said_has_no_signs_that_steer_a_terminal(name, capsys):
         exec(compile("warn(name)", "bmx_grid/here.py", "exec"), {"warn": warn, "name": name})
     said = capsys.readouterr()
     assert is_safe(said.out) and is_safe(said.err)
-    assert said.out.count("\n") == 3 and visible_lines(name) in said.err
+    assert said.out.count("\n") == 3 and escape_lines(name) in said.err
 
 
 def test_a_sweep_escapes_names_in_its_log_stamp_and_summary(tmp_path, capsys):

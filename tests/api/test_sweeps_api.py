@@ -16,7 +16,7 @@ import some_frames
 import yaml
 
 import bmx_grid as bmx
-from bmx_grid.api.compose import composed
+from bmx_grid.api.compose import compose_config
 from bmx_grid.api.sweep import objective
 from bmx_grid.api.sweep_plan import OF_THE_SWEEP
 from bmx_grid.commands.run import compose_and_run
@@ -43,7 +43,9 @@ def sweep(folder) -> bmx.Run:
 
 
 def test_tables_are_data_frames_and_the_answer_comes_first(sweep):
-    assert len(sweep.grid) == 4 * len(composed(["grid.p.step=5"])["grid"]["w"]) * 12  # 4 language pairs of the sample
+    assert (
+        len(sweep.grid) == 4 * len(compose_config(["grid.p.step=5"])["grid"]["w"]) * 12
+    )  # 4 language pairs of the sample
     assert len(sweep.scores) == 24
     assert {"low", "high", "p_holm"} <= set(sweep.tests)
     assert "settings" in sweep.analysis.data_frames()
@@ -372,7 +374,7 @@ def test_mistakes_are_errors_with_a_sentence(folder, keys, message):
 
 @pytest.mark.parametrize("value", ["a 'quote'", "back\\' quote", "a,b", "[x]", "ü ¿", "", "null", "3", "a\\\n"])
 def test_every_text_reaches_the_configuration_as_it_is(value):
-    assert composed([], None, {"data_dir": value})["data_dir"] == value
+    assert compose_config([], None, {"data_dir": value})["data_dir"] == value
 
 
 def test_another_program_that_uses_hydra_keeps_its_state(tmp_path):
@@ -380,7 +382,7 @@ def test_another_program_that_uses_hydra_keeps_its_state(tmp_path):
 
     (tmp_path / "mine.yaml").write_text("a: 1")
     with initialize_config_dir(str(tmp_path), version_base="1.3"):
-        composed(["limit=3"])
+        compose_config(["limit=3"])
         assert compose("mine").a == 1
 
 

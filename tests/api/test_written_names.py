@@ -3,10 +3,10 @@
 import pytest
 
 import bmx_grid as bmx
-from bmx_grid.api.compose import composed
+from bmx_grid.api.compose import compose_config
 from bmx_grid.core.configure import load_option, options
 from bmx_grid.core.errors import ConfigError
-from bmx_grid.core.wording import option_named, written
+from bmx_grid.core.wording import display_name, find_option
 
 GROUPS = ("dataset", "metric", "explainer")
 NAMES = [(group, name) for group in GROUPS for name in options(group)]
@@ -15,8 +15,8 @@ NAMES = [(group, name) for group in GROUPS for name in options(group)]
 @pytest.mark.parametrize(("group", "name"), NAMES)
 def test_every_option_has_one_written_name(group, name):
     known = options(group)
-    assert option_named(written(name), known) == option_named(name, known) == name
-    assert load_option(group, written(name)) == load_option(group, name)
+    assert find_option(display_name(name), known) == find_option(name, known) == name
+    assert load_option(group, display_name(name)) == load_option(group, name)
 
 
 @pytest.mark.parametrize(
@@ -31,12 +31,12 @@ def test_every_option_has_one_written_name(group, name):
     ],
 )
 def test_overrides_take_written_names(lines, same):
-    assert composed(lines) == composed(same)
+    assert compose_config(lines) == compose_config(same)
 
 
 def test_a_name_that_nobody_writes_is_still_unknown():
     with pytest.raises(ConfigError, match="unknown metric 'chrFF'"):
-        composed(["metric=[chrFF]"])
+        compose_config(["metric=[chrFF]"])
     with pytest.raises(ConfigError, match="unknown metric 'LIME'"):
         load_option("metric", "LIME")
 

@@ -8,7 +8,7 @@ import pytest
 from some_attributions import planted
 
 import bmx_grid
-from bmx_grid.attribution.boosted import boosted_by
+from bmx_grid.attribution.boosted import apply_boost
 from bmx_grid.boosts.base import Boost
 from bmx_grid.boosts.feature_mix import FeatureMix
 from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
@@ -33,8 +33,8 @@ def recipe_of(boost="share_negative", metric=None, explainer=None, constants=Non
         constants = built.fit("pearson", [planted(built, n=100)[0]]).constants()
     return Recipe(
         name="mine",
-        metric=Identity.of("metric", "chrf", metric, metric.signature),
-        explainer=Identity.of("explainer", type(explainer).__name__.lower(), explainer, explainer.signature),
+        metric=Identity.from_part("metric", "chrf", metric, metric.signature),
+        explainer=Identity.from_part("explainer", type(explainer).__name__.lower(), explainer, explainer.signature),
         boost_name=boost if isinstance(boost, str) else "own",
         boost=built,
         constants=constants,
@@ -45,14 +45,14 @@ def recipe_of(boost="share_negative", metric=None, explainer=None, constants=Non
         verdict="helps",
         date=datetime.date(2026, 1, 1).isoformat(),
         **fields,
-    ).signed()
+    ).add_signature()
 
 
 @pytest.mark.parametrize("explainer", [Erasure(), Lime(num_samples=30)], ids=["erasure", "lime"])
 @pytest.mark.parametrize("boost", [name for name in options("boost") if name != "recipe"])
 def test_a_segment_has_one_score_in_any_order_batch_and_part(boost, explainer, monkeypatch):
     recipe = recipe_of(boost, explainer=explainer, seed=5 if explainer.stochastic else None)
-    assert not recipe.fitted().abstains
+    assert not recipe.fitted_boost().keeps_base_scores
     scorer = bmx_grid.load(recipe=recipe)
     together = scorer.explain(HYPOTHESES, references=REFERENCES)
     assert together.scores.tobytes() == scorer.score(HYPOTHESES, references=REFERENCES).tobytes()
@@ -73,7 +73,7 @@ def test_segments_without_words_keep_the_base_score_and_are_named():
     others = [
         dataclasses.replace(explanation, base_score=0.25) for explanation in explained.explanations
     ]  # chrF scores no words with 0
-    assert boosted_by(recipe.boost, recipe.fitted(), Chrf(), others)[0][[2, 3]].tolist() == [0.25, 0.25]
+    assert apply_boost(recipe.boost, recipe.fitted_boost(), Chrf(), others)[0][[2, 3]].tolist() == [0.25, 0.25]
     assert np.isfinite(explained.scores).all()
     one_side = recipe_of(FeatureMix(feature="share_negative", side="ground_truth"))
     explained = bmx_grid.load(recipe=one_side).explain([*HYPOTHESES, "words of one side"], references=[*REFERENCES, ""])
@@ -155,6 +155,9 @@ def test_every_explainer_and_metric_is_built_again_from_what_a_recipe_holds(tmp_
     for group, kind, files in (("metric", Metric, {"imported", "human"}), ("explainer", Explainer, set())):
         for name in sorted(set(options(group)) - files):
             part = build(load_option(group, name, 3), kind, name)
-            kept = Identity.of(group, name, part, "s")
-            assert kept.fingerprint == Identity.of(group, name, build(kept.node(group), kind, name), "s").fingerprint
+            kept = Identity.from_part(group, name, part, "s")
+            assert (
+                kept.fingerprint
+                == Identity.from_part(group, name, build(kept.node(group), kind, name), "s").fingerprint
+            )
             assert set(kept.settings) <= {"seed"}, "the options as they are need no settings"

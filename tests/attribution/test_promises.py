@@ -50,7 +50,7 @@ class OtherSums(Chrf):
 
 
 class Refitted(HashMetric):
-    def fitted(self, segments):
+    def fit(self, segments):
         return type(self)(salt=0, log="x" * len(segments))
 
     def __eq__(self, other):

@@ -26,7 +26,7 @@ EXPLAINERS = {
     for name in options("explainer")
     if name not in ("spans", "shuffled")
 }
-PLANNING = [name for name, explainer in EXPLAINERS.items() if not explainer.is_given and not explainer.writes_texts]
+PLANNING = [name for name, explainer in EXPLAINERS.items() if not explainer.is_imported and not explainer.writes_texts]
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_short_cuts_for_masks_are_not_taken_where_gaps_are_other_than_spaces(met
 def test_the_papers_words_keep_the_identity_that_they_always_had():
     known = explanation_identity(Chrf(), Erasure(), 0)
     assert known == explanation_identity(Chrf(), Erasure(), 0, WHITESPACE)
-    assert known == explanation_identity(Chrf(), Erasure(), 0, PairWords.of_pair("whitespace", "zh-en"))
+    assert known == explanation_identity(Chrf(), Erasure(), 0, PairWords.from_name("whitespace", "zh-en"))
     assert set(known) == {"metric", "explainer", "seed"}
     by_letters = explanation_identity(Chrf(), Erasure(), 0, LETTERS)
     assert by_letters["words"]["source"]["engine"].startswith("characters (regex ")
@@ -114,7 +114,7 @@ def test_the_papers_words_keep_the_identity_that_they_always_had():
 
 def test_the_engine_is_part_of_identity_and_the_same_in_every_process():
     pytest.importorskip("icu4py", reason="words=unicode with ICU needs icu4py")
-    words = PairWords.of_pair("unicode", "zh-en")
+    words = PairWords.from_name("unicode", "zh-en")
     assert (words.engine, words.source, words.target) == ("icu", "zh", "en")
     assert pickle.loads(pickle.dumps(words)) == words
     assert words.fingerprint() != LETTERS.fingerprint()

@@ -23,7 +23,7 @@ import pytest
 from bmx_grid.attribution import store
 from bmx_grid.attribution.explain import Explanation, item_key
 from bmx_grid.core.errors import StoreError
-from bmx_grid.core.storage import Address, files_of, opened, replacing
+from bmx_grid.core.storage import Address, files_of, open_for_arrow, replacing
 from bmx_grid.words.perturbation import Item
 
 READS = ("reference", "hypothesis")
@@ -40,32 +40,34 @@ ROWS = [explanation(number) for number in range(40)]
 KEYS = [row.key for row in ROWS]
 
 
-def slot(where, identity=IDENTITY) -> store.Slot:
-    return store.slot_of(where, ("m", "e"), identity, ("data", "de-en"), READS, READS if identity["explainer"] else ())
+def slot(where, identity=IDENTITY) -> store.AttributionStore:
+    return store.open_store(
+        where, ("m", "e"), identity, ("data", "de-en"), READS, READS if identity["explainer"] else ()
+    )
 
 
-def add(to: store.Slot, *chunks) -> None:
+def add(to: store.AttributionStore, *chunks) -> None:
     for chunk in chunks:
         to.add([ROWS[index] for index in chunk])
 
 
-def fill(where, *chunks) -> store.Slot:
+def fill(where, *chunks) -> store.AttributionStore:
     filled = slot(where)
     add(filled, *chunks)
     filled.merge()
     return filled
 
 
-def files(slot: store.Slot) -> list:
+def files(slot: store.AttributionStore) -> list:
     return files_of(slot.parts, ".parquet")
 
 
 def content(file) -> bytes:
-    with opened(file) as source:
+    with open_for_arrow(file) as source:
         return source.read()
 
 
-def check_rows(slot: store.Slot, asked: list[int]) -> None:
+def check_rows(slot: store.AttributionStore, asked: list[int]) -> None:
     """The rows come back exactly, in any order and repeated."""
     loaded = slot.load([KEYS[index] for index in asked])
     assert loaded.base_scores.tolist() == [ROWS[index].base_score for index in asked]
@@ -75,7 +77,7 @@ def check_rows(slot: store.Slot, asked: list[int]) -> None:
 
 
 @pytest.fixture(params=["folder", "objects"])
-def place(request, tmp_path) -> store.Slot:
+def place(request, tmp_path) -> store.AttributionStore:
     """A slot that is empty."""
     return slot(tmp_path / "cache" if request.param == "folder" else Address(f"memory://{uuid.uuid4().hex}"))
 
@@ -189,7 +191,7 @@ def test_a_flipped_bit_never_passes_as_data(tmp_path, reference):
         file.write_bytes(bytes(damaged))
         with warnings.catch_warnings(record=True) as seen:
             warnings.simplefilter("always")
-            table = next(slot(tmp_path)._read(file), None)
+            table = next(slot(tmp_path)._read_tables(file), None)
         if table is None:
             noticed += 1
             assert "is damaged" in str(seen[0].message)
@@ -269,7 +271,7 @@ def interleaved(monkeypatch, turn: int, act) -> list[str]:
             act()
         return real(*arguments)
 
-    for name in ("files_of", "remove", "opened", "replacing"):
+    for name in ("files_of", "remove", "open_for_arrow", "replacing"):
         monkeypatch.setattr(store, name, partial(look, name, getattr(store, name)))
     return looks
 

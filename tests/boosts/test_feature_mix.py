@@ -103,7 +103,7 @@ def test_a_constant_feature_is_no_feature():
     fitted = FeatureMix("spread").fit("pearson", [part])
     assert fitted.lambdas[1] == 0 and fitted.lambdas[0] != 0
     part.features[:, 0] = 2.0
-    assert FeatureMix("spread").fit("pearson", [part]).abstains
+    assert FeatureMix("spread").fit("pearson", [part]).keeps_base_scores
 
 
 @pytest.mark.parametrize("kind", ["pearson", "spearman", "kendall"])
@@ -126,10 +126,10 @@ def test_severity_at_its_fixed_weight_is_the_formula_of_xcomet():
     weights = [-rng.choice([0.0, 1.0, 5.0, 10.0], size=rng.integers(1, 9)) for _ in range(200)]
     base = rng.random(200)
     boost = build(load_option("boost", "xcomet"), FeatureMix, "boost.xcomet")
-    scores = boost.fixed.scores(base, boost.features(rows_of(*[[]] * 200), rows_of(*weights)))
+    scores = boost.fixed_fit.scores(base, boost.features(rows_of(*[[]] * 200), rows_of(*weights)))
     expected = [0.78 * score + 0.22 * (25 - min(25, -sum(row))) / 25 for score, row in zip(base, weights, strict=True)]
     np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-12)
-    assert boost.restored(boost.fixed.constants()) == boost.fixed == boost.fit("pearson", [])
+    assert boost.from_constants(boost.fixed_fit.constants()) == boost.fixed_fit == boost.fit("pearson", [])
 
 
 def test_severity_is_undefined_for_what_nobody_marked_and_its_settings_fit_together():

@@ -71,13 +71,13 @@ def test_the_penalty_is_the_one_that_predicts_other_clusters():
                 errors[penalty] += np.var((standard(part.human) - predicted)[~inside[number]])
     fitted, chosen = fit_ridge(BOOST, "pearson", parts)
     assert RIDGE_PENALTIES[0] < chosen == min(errors, key=errors.get) < np.inf
-    assert not fitted.abstains
+    assert not fitted.keeps_base_scores
 
 
 def test_noise_is_not_learned():
     parts = [selection(seed=seed, weights=()) for seed in range(6)]
-    assert sum(BOOST.fit("pearson", [part]).abstains for part in parts) >= 4
-    assert BOOST.fit("pearson", parts).abstains
+    assert sum(BOOST.fit("pearson", [part]).keeps_base_scores for part in parts) >= 4
+    assert BOOST.fit("pearson", parts).keeps_base_scores
 
 
 def test_people_who_share_a_cluster_are_not_left_out_one_by_one():
@@ -120,11 +120,11 @@ def test_features_name_lengths_and_statistics_of_each_side():
 
 def test_constants_of_other_features_are_refused():
     good = BOOST.fit("pearson", [selection()]).constants()
-    assert isinstance(BOOST.restored(good), Linear)
+    assert isinstance(BOOST.from_constants(good), Linear)
     for wrong, message in (
         ({"features": good["features"][::-1]}, "constants.features: expected"),
         ({"weights": good["weights"][1:]}, "constants.weights: expected a list of 14,"),
         ({"sds": [0.0, *good["sds"][1:]]}, "constants.sds: standard deviations are above 0"),
     ):
         with pytest.raises(ConfigError, match=message):
-            BOOST.restored({**good, **wrong})
+            BOOST.from_constants({**good, **wrong})

@@ -66,7 +66,7 @@ def test_parts_without_a_correlation_have_no_say():
     part = planted(SMALL, n=60)[0]
     silent = Part(part.base, part.features, np.ones(60), part.clusters)
     assert SMALL.fit("pearson", [silent, part, silent]) == SMALL.fit("pearson", [part])
-    assert SMALL.fit("pearson", [silent]).abstains
+    assert SMALL.fit("pearson", [silent]).keeps_base_scores
 
 
 def test_a_point_has_to_gain_and_to_be_defined_in_every_part():
@@ -112,9 +112,9 @@ def test_scores_at_a_point_are_those_of_the_formula_and_at_w_1_the_base_scores()
 
 
 def test_a_point_is_restored_on_the_grid_only():
-    point = SMALL.restored({"w": 0.4, "p": -1.5})
+    point = SMALL.from_constants({"w": 0.4, "p": -1.5})
     assert point == AtPoint(0.4, -1.5, PowerRange(-3, 3, 0.5).values().index(-1.5))
-    assert SMALL.restored({"w": 1, "p": None}).abstains
+    assert SMALL.from_constants({"w": 1, "p": None}).keeps_base_scores
     for constants, message in (
         ({"w": 0.4, "p": -1.4}, "p: -1.4 is not on the grid of this boost, 12 powers from -3 to 2.5"),
         ({"w": 1.2, "p": 1}, r"w: 1.2 is outside \[0, 1\]"),
@@ -123,4 +123,4 @@ def test_a_point_is_restored_on_the_grid_only():
         ({"w": 0.4, "p": 1, "q": 2}, "unknown key 'q'"),
     ):
         with pytest.raises(ConfigError, match=message):
-            SMALL.restored(constants)
+            SMALL.from_constants(constants)

@@ -15,10 +15,10 @@ from bmx_grid.boosts import recipe as module
 from bmx_grid.boosts.base import Boost
 from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
 from bmx_grid.boosts.recipe import (
-    Fixed,
     HeldOut,
     Identity,
-    embedded,
+    RecipeBoost,
+    embedded_names,
     find_recipe,
     read_recipe,
     recipes_in_words,
@@ -58,14 +58,14 @@ def test_a_recipe_comes_back_as_it_was_and_scores_bit_for_bit(tmp_path, option):
     write_recipe(path, written)
     assert path.stat().st_size < 10_000
     read = read_recipe(path)
-    assert read == written.signed()
+    assert read == written.add_signature()
     assert read.partial_r.high is None
     truth, hypothesis = attributions(9, 5)
     base, features = np.arange(9.0), read.boost.features(truth, hypothesis)
-    fitted = written.boost.restored(written.constants)
-    assert read.fitted().scores(base, features).tobytes() == fitted.scores(base, features).tobytes()
+    fitted = written.boost.from_constants(written.constants)
+    assert read.fitted_boost().scores(base, features).tobytes() == fitted.scores(base, features).tobytes()
     # a single new segment, as the command line meets it
-    assert read.fitted().scores(base[:1], features[:1]).tobytes() == fitted.scores(base, features)[:1].tobytes()
+    assert read.fitted_boost().scores(base[:1], features[:1]).tobytes() == fitted.scores(base, features)[:1].tobytes()
 
 
 @pytest.mark.parametrize("p", [-math.inf, math.inf])
@@ -74,19 +74,23 @@ def test_a_recipe_may_have_the_minimum_or_the_maximum(tmp_path, p):
     chosen = dataclasses.replace(recipe("power_mean_grid", boost), constants={"w": 0.5, "p": p})
     write_recipe(tmp_path / "infinite.json", chosen)
     read = read_recipe(tmp_path / "infinite.json")
-    assert (read.fitted(), read.boost, read.signature) == (chosen.fitted(), boost, chosen.signed().signature)
-    assert read.fitted().p == p
+    assert (read.fitted_boost(), read.boost, read.signature) == (
+        chosen.fitted_boost(),
+        boost,
+        chosen.add_signature().signature,
+    )
+    assert read.fitted_boost().p == p
 
 
 def test_the_signature_names_the_parts_and_follows_every_number(good):
-    signed = recipe().signed()
+    signed = recipe().add_signature()
     assert signed.signature == good["signature"]
     assert signed.signature.startswith("recipe|boost:share_negative|metric:(")
     assert SentenceBleu().signature in signed.signature and Erasure().signature in signed.signature
     others = [{"constants": {**signed.constants, "base_sd": 2.0}}, {"date": "2026-11-23"}, {"correlation": "kendall"}]
     others.append({"gain": dataclasses.replace(signed.gain, value=0.5)})
     others.append({"metric": identity("sentence_bleu", SentenceBleu(lowercase=True))})
-    signatures = {dataclasses.replace(signed, **changes).signed().signature for changes in others}
+    signatures = {dataclasses.replace(signed, **changes).add_signature().signature for changes in others}
     assert len(signatures | {signed.signature}) == 6
 
 
@@ -104,7 +108,7 @@ def test_a_recipe_names_no_other_recipe_and_not_itself(written, good, tmp_path):
     """A file that named itself ended in a RecursionError."""
     itself = tmp_path / "itself.json"
     for path, target in ((tmp_path / "second.json", written(good)), (itself, itself)):
-        boost = {"_target_": "bmx_grid.boosts.recipe.Fixed", "recipe": str(target)}
+        boost = {"_target_": "bmx_grid.boosts.recipe.RecipeBoost", "recipe": str(target)}
         path.write_text(json.dumps(edited(good, "boost", boost)))
         with pytest.raises(DataError, match=r"recipe\.boost: it is another recipe, or this one"):
             read_recipe(path)
@@ -172,18 +176,18 @@ def test_another_metric_is_refused_with_what_differs(metric, message):
         recipe().check(identity("m", metric), identity("e", Erasure()))
 
 
-@pytest.mark.parametrize("name", embedded())
+@pytest.mark.parametrize("name", embedded_names())
 def test_an_embedded_recipe_gains_significantly_and_fits_the_options(name):
     embedded_recipe = find_recipe(name)
     assert embedded_recipe.name == name
     assert embedded_recipe.verdict in (HELPS, INFORMATIVE, REDUNDANT, OPEN) and embedded_recipe.gain.low > 0
-    assert not embedded_recipe.fitted().abstains
+    assert not embedded_recipe.fitted_boost().keeps_base_scores
     assert embedded_recipe.chosen_on
     assert {chosen_on.dataset for chosen_on in embedded_recipe.chosen_on} <= set(options("dataset"))
     parts = (("metric", embedded_recipe.metric, Metric), ("explainer", embedded_recipe.explainer, Explainer))
     for group, part, kind in parts:
         built = build(part.node(group), kind, group)
-        assert part.fingerprint == type(part).of(group, part.name, built, built.signature).fingerprint
+        assert part.fingerprint == type(part).from_part(group, part.name, built, built.signature).fingerprint
 
 
 @pytest.fixture
@@ -195,11 +199,11 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_a_recipe_is_found_by_its_name_and_by_its_file(folder, monkeypatch):
-    assert embedded() == ["bleu-words"]
+    assert embedded_names() == ["bleu-words"]
     monkeypatch.chdir(folder.parent)
     expected = find_recipe("bleu-words")
     for path in (folder / "bleu-words.json", str(folder / "bleu-words.json"), f"{folder.name}/bleu-words.json"):
-        assert find_recipe(path) == expected == recipe().signed()
+        assert find_recipe(path) == expected == recipe().add_signature()
 
 
 @pytest.mark.parametrize(
@@ -237,11 +241,11 @@ def fixed(tmp_path):
 
 def test_it_is_the_boost_of_the_recipe_with_its_constants(fixed):
     chosen, sides = recipe(), attributions(20)
-    assert fixed.names() == chosen.boost.names() and fixed.of_attributions() == chosen.boost.of_attributions()
+    assert fixed.names() == chosen.boost.names() and fixed.attribution_mask() == chosen.boost.attribution_mask()
     assert fixed.features(*sides).tobytes() == chosen.boost.features(*sides).tobytes()
     for parts in ([], [planted(chosen.boost, n=30, seed=9)[0]]):
-        assert fixed.fit("kendall", parts) == chosen.fitted()
-    assert fixed.restored(chosen.constants) == chosen.fitted()
+        assert fixed.fit("kendall", parts) == chosen.fitted_boost()
+    assert fixed.from_constants(chosen.constants) == chosen.fitted_boost()
     sent = pickle.loads(pickle.dumps(fixed))
     once, again = (boost.fit("pearson", []).scores(np.zeros(20), boost.features(*sides)) for boost in (fixed, sent))
     assert once.tobytes() == again.tobytes()
@@ -250,7 +254,7 @@ def test_it_is_the_boost_of_the_recipe_with_its_constants(fixed):
 def test_its_identity_is_that_of_the_recipe_wherever_it_is(fixed, tmp_path):
     write_recipe(tmp_path / "two.json", recipe())
     write_recipe(tmp_path / "other.json", recipe("spread"))
-    same, other_recipe = (Fixed(recipe=str(tmp_path / f"{name}.json")) for name in ("two", "other"))
+    same, other_recipe = (RecipeBoost(recipe=str(tmp_path / f"{name}.json")) for name in ("two", "other"))
     assert fixed.fingerprint() == same.fingerprint() != other_recipe.fingerprint()
 
 

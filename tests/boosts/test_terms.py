@@ -51,7 +51,7 @@ def test_where_nothing_is_gained_the_metric_stays_bit_for_bit(fit):
     part = liking("nothing")
     for parts in ([], [part]):
         fitted = fit("pearson", parts)
-        assert fitted.abstains
+        assert fitted.keeps_base_scores
         assert fitted.scores(part.base, part.features).tobytes() == part.base.tobytes()
 
 
@@ -114,7 +114,7 @@ def test_the_own_metric_alone_may_be_best():
     part = metrics()
     perfect = Part(part.human + 0.0, part.features, part.human, part.clusters)
     fitted = fit_average(NAMES, "pearson", [perfect])
-    assert fitted.abstains
+    assert fitted.keeps_base_scores
     assert fitted.scores(perfect.base, np.full((200, 4), np.nan)).tobytes() == perfect.base.tobytes()
-    assert fit_average((), "pearson", [part]).abstains
-    assert fit_average(NAMES, "pearson", []).abstains
+    assert fit_average((), "pearson", [part]).keeps_base_scores
+    assert fit_average(NAMES, "pearson", []).keeps_base_scores

@@ -34,7 +34,7 @@ from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
 class Reader(DatasetReader):
     PAIRS = ("de-en",)
 
-    def read(self, data_dir, language_pair):
+    def load_segments(self, data_dir, language_pair):
         segments = tuple(Segment(str(number), "output", source="Quelle", system="A") for number in range(3))
         return SegmentSet("other", language_pair, segments, Judgements({"da": np.arange(3.0)}))
 """

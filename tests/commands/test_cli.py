@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from fakes import ROOT
 
-from bmx_grid.api.compose import composed
+from bmx_grid.api.compose import compose_config
 from bmx_grid.core import storage
 from bmx_grid.core.errors import BmxError, ConfigError
 
@@ -80,7 +80,7 @@ def test_a_list_of_powers_in_a_file_is_told_where_it_goes(tmp_path):
     (tmp_path / "sweep").mkdir()
     (tmp_path / "sweep" / "mine.yaml").write_text("grid: {p: [-1.4]}\n")
     with pytest.raises(ConfigError, match="mine.yaml: grid.p: a list cannot .* write grid.p="):
-        composed(["+sweep=mine"], folder=tmp_path)
+        compose_config(["+sweep=mine"], folder=tmp_path)
 
 
 @pytest.mark.parametrize(("dataset", "status"), [("wmt17", 1), ("sample", 0)])

@@ -15,7 +15,7 @@ from hydra.core.config_store import ConfigStore
 from omegaconf import OmegaConf
 
 from bmx_grid import __version__
-from bmx_grid.api.compose import composed
+from bmx_grid.api.compose import compose_config
 from bmx_grid.commands import COMMANDS, run
 from bmx_grid.core.configure import CONFIGS
 from bmx_grid.core.errors import BmxError, ConfigError
@@ -223,7 +223,7 @@ def test_options_and_sweeps_of_the_users_are_used(folder, capsys):
 def test_settings_of_a_sweep_go_with_options_that_others_replace(folder):
     text = "defaults: [override /metric: [chrf, ter]]\nmetric: {ter: {normalized: true}, chrf: {char_order: 3}}\n"
     write(folder, "sweep/mine", GLOBAL + text)
-    metrics = composed(["+sweep=mine", "metric=[chrf]"], "mine")["metric"]
+    metrics = compose_config(["+sweep=mine", "metric=[chrf]"], "mine")["metric"]
     assert metrics.keys() == {"chrf"} and metrics["chrf"]["char_order"] == 3
     write(folder, "sweep/mine", GLOBAL + "metric: {ter: {normalized: true}}\n")  # which the sweep itself did not choose
     with pytest.raises(ConfigError, match="ter is not in this sweep"):
@@ -232,7 +232,7 @@ def test_settings_of_a_sweep_go_with_options_that_others_replace(folder):
 
 @pytest.mark.parametrize("name", ["true", "2024", "1e3", "0.50", "null_and_void"])
 def test_names_and_folders_are_texts_whatever_they_look_like(name):
-    config = composed([f"output_dir={name}", f"name={name}"])
+    config = compose_config([f"output_dir={name}", f"name={name}"])
     assert (config["output_dir"], config["name"]) == (name, name)
 
 
@@ -245,10 +245,10 @@ def test_the_users_own_command_line_may_read_the_environment(call, monkeypatch):
     "overrides", [["figures=all", "figures.format=[pdf]"], ["figures.format=[pdf]", "figures=all"]]
 )
 def test_which_figures_and_their_formats_are_two_keys_of_one(overrides):
-    assert composed(overrides)["figures"] == {"which": "all", "format": ["pdf"]}
+    assert compose_config(overrides)["figures"] == {"which": "all", "format": ["pdf"]}
     values = dict(line.split("=") for line in overrides) | {"figures.format": ["pdf"]}
-    assert composed([], None, values)["figures"] == {"which": "all", "format": ["pdf"]}
-    assert composed(["figures={format: [png]}"])["figures"] == {"which": "page", "format": ["png"]}
+    assert compose_config([], None, values)["figures"] == {"which": "all", "format": ["pdf"]}
+    assert compose_config(["figures={format: [png]}"])["figures"] == {"which": "page", "format": ["png"]}
 
 
 LIME = "*/*/minilm_bertscore/lime"
@@ -268,19 +268,19 @@ OTHER_PAIRS = "*/[!d]*/minilm_bertscore/*"
     ],
 )
 def test_a_sweep_leaves_nothing_out_of_options_that_are_replaced(overrides, kept):
-    assert composed(["+sweep=quickstart", *overrides])["leave_out"] == kept
+    assert compose_config(["+sweep=quickstart", *overrides])["leave_out"] == kept
 
 
 def test_a_pattern_without_any_option_stays(folder):
     """A mistake in a sweep of the user's own is reported, whatever is replaced."""
     write(folder, "sweep/mine", "# @package _global_\nleave_out: ['*/*/minilm_bertscor/*', '*/*/ter/*']\n")
-    assert composed(["+sweep=mine", "metric=[chrf]"], "mine")["leave_out"] == ["*/*/minilm_bertscor/*"]
+    assert compose_config(["+sweep=mine", "metric=[chrf]"], "mine")["leave_out"] == ["*/*/minilm_bertscor/*"]
 
 
 def test_a_plus_may_be_left_out():
-    assert composed(
+    assert compose_config(
         ["sweep=quickstart", "+seed=3", "+metric=[chrf]", "metric.chrf.char_order=4", "limit=5"]
-    ) == composed(["+sweep=quickstart", "seed=3", "metric=[chrf]", "+metric.chrf.char_order=4", "++limit=5"])
+    ) == compose_config(["+sweep=quickstart", "seed=3", "metric=[chrf]", "+metric.chrf.char_order=4", "++limit=5"])
 
 
 def test_a_password_is_shown_nowhere(folder, call):
@@ -379,16 +379,16 @@ def by_hydra(*overrides):
     ],
 )
 def test_composed_is_what_hydra_composes(overrides):
-    assert composed(overrides) == by_hydra(*overrides)
+    assert compose_config(overrides) == by_hydra(*overrides)
 
 
 def test_our_files_are_read_once_and_stay_as_they_are_written(monkeypatch):
     """Hydra changes what it reads: the second composition must not see the changes of the first."""
-    composed(["metric=[chrf]", "metric.chrf.char_order=3", "grid.fixed={}"])
+    compose_config(["metric=[chrf]", "metric.chrf.char_order=3", "grid.fixed={}"])
     read = []
     load = FileConfigSource.load_config
     monkeypatch.setattr(FileConfigSource, "load_config", lambda self, path: read.append(path) or load(self, path))
-    again = composed(["metric=[chrf]"])
+    again = compose_config(["metric=[chrf]"])
     assert read == []
     assert again["metric"]["chrf"]["char_order"] == 6
     assert set(again["grid"]["fixed"]) >= {"erasure", "lime", "shap"}
@@ -396,14 +396,14 @@ def test_our_files_are_read_once_and_stay_as_they_are_written(monkeypatch):
 
 def test_options_of_the_users_do_not_stay_in_hydra(folder):
     write(folder, "metric/mine", "mine: {_target_: bmx_grid.metrics.chrf.Chrf}\n")
-    assert "mine" in composed(["metric=[mine]"], folder / "mine")["metric"]
+    assert "mine" in compose_config(["metric=[mine]"], folder / "mine")["metric"]
     assert "metric" not in ConfigStore.instance().repo
 
 
 def test_an_environment_variable_is_read_each_time(monkeypatch):
     for folder in ("one", "other"):
         monkeypatch.setenv("BMX_CACHE_DIR", folder)
-        assert composed([])["cache_dir"] == folder
+        assert compose_config([])["cache_dir"] == folder
 
 
 OF_A_STRANGER = "mine: {_target_: bmx_grid.guests.judge.judge.Judge, model: m, prompt: plain, %s}\n"
@@ -475,14 +475,14 @@ def test_a_file_names_no_server_and_no_key(name, text, chosen, mode, folder, mon
 def test_the_user_says_which_server_gets_which_key(chosen, allowed, folder, monkeypatch):
     monkeypatch.setenv("BMX_JUDGE_ALLOW", allowed)
     write(folder, "metric/mine", OF_A_STRANGER % f"{ELSEWHERE}, key_variable: MY_KEY")
-    config = composed(["metric=[mine]", *chosen], folder / "mine")
+    config = compose_config(["metric=[mine]", *chosen], folder / "mine")
     assert config["metric"]["mine"]["key_variable"] == "MY_KEY"
 
 
 @pytest.mark.parametrize("url", ["http://localhost:1/v1", "http://127.0.0.1:1/v1", "http://[::1]:1/v1"])
 def test_a_file_may_name_servers_of_this_machine(url, folder):
     write(folder, "metric/mine", OF_A_STRANGER % f"base_url: '{url}', key_variable: OPENAI_API_KEY")
-    assert composed(["metric=[mine]"], folder / "mine")["metric"]["mine"]["base_url"] == url
+    assert compose_config(["metric=[mine]"], folder / "mine")["metric"]["mine"]["base_url"] == url
 
 
 def test_a_dry_run_asks_no_server_and_reads_no_key(folder, monkeypatch, capsys):

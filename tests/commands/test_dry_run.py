@@ -9,7 +9,7 @@ from fakes import AbsentMetric, HashMetric, KillerMetric, SleepyMetric
 from huggingface_hub import constants
 
 from bmx_grid.api import dry_run
-from bmx_grid.api.dry_run import NOT_HERE, SLOW, TIMED_TEXTS, TRACES, Timed, duration, seconds_per_text
+from bmx_grid.api.dry_run import NOT_HERE, SLOW, TIMED_TEXTS, TRACES, TimePerText, duration, seconds_per_text
 from bmx_grid.models.model_cards import GIGABYTES
 from bmx_grid.words.perturbation import Item
 
@@ -40,18 +40,20 @@ def test_a_text_takes_the_time_of_all_texts_divided_by_their_number(monkeypatch)
     requests = dry_run._requests(TWO)
     assert TIMED_TEXTS - len(requests) < sum(len(request.plan) for request in requests) <= TIMED_TEXTS
     distinct = len({item for request in requests for item in request.items()})  # of repeats a metric scores one
-    assert seconds_per_text(Clocked(), TWO) == Timed(
+    assert seconds_per_text(Clocked(), TWO) == TimePerText(
         PER_TEXT * distinct / sum(len(request.plan) for request in requests)
     )
 
 
 def test_what_cannot_be_timed_says_why():
-    assert seconds_per_text(HashMetric(), [Item(source="", hypothesis="")]) == Timed(None, "its texts have no words")
+    assert seconds_per_text(HashMetric(), [Item(source="", hypothesis="")]) == TimePerText(
+        None, "its texts have no words"
+    )
     assert seconds_per_text(AbsentMetric(), TWO).why == "the model 'x' is not here: get it with y"
 
 
 def test_a_metric_that_ends_its_process_ends_no_dry_run():
-    killed = dry_run._within(FOREVER, {"killer": lambda: seconds_per_text(KillerMetric(), TWO)})["killer"]
+    killed = dry_run._run_with_time_limit(FOREVER, {"killer": lambda: seconds_per_text(KillerMetric(), TWO)})["killer"]
     assert killed.seconds is None and "terminated" in killed.why
 
 
@@ -60,7 +62,10 @@ def test_a_metric_that_does_not_end_is_cut_off(tmp_path):
         "endless": lambda: seconds_per_text(SleepyMetric(seconds=FOREVER), TWO),
         "after it": lambda: seconds_per_text(HashMetric(log=str(tmp_path / "log")), TWO),
     }
-    assert dry_run._within(1, works) == {"endless": Timed(None, SLOW), "after it": Timed(None, SLOW)}
+    assert dry_run._run_with_time_limit(1, works) == {
+        "endless": TimePerText(None, SLOW),
+        "after it": TimePerText(None, SLOW),
+    }
     assert not (tmp_path / "log").exists()
 
 
@@ -73,8 +78,8 @@ def test_a_time_is_said_as_people_do_and_rounded_up(seconds, words):
 
 
 def test_the_whole_sweep_is_the_sum_and_names_what_is_not_in_it(swept, capsys, monkeypatch):
-    times = {"chrf": Timed(500.0), "ter": Timed(None, "of a reason")}
-    monkeypatch.setattr(dry_run, "timed", lambda plan: times)
+    times = {"chrf": TimePerText(500.0), "ter": TimePerText(None, "of a reason")}
+    monkeypatch.setattr(dry_run, "time_metrics", lambda plan: times)
     chosen = ("metric=[chrf,ter]", "explainer=[]", "evaluation=[levels]", "limit=10", "dry_run=true")
     assert swept("dataset=[sample]", "dataset.sample.language_pairs=[de-en]", *chosen) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -99,7 +99,7 @@ def test_the_command_that_is_shown_reads_the_table(name, header, row, more, show
     assert set(config["metric"]) == {"chrf", "sentence_bleu"}
     reader = build(config["dataset"]["tabular"], Tabular, "dataset.tabular")
     (pair,) = reader.pairs(tmp_path)
-    segments = reader.read(tmp_path, pair).segments
+    segments = reader.load_segments(tmp_path, pair).segments
     assert len(segments) == 2 and (segments[0].further_references == ("s",)) == ("b\\c" in header)
 
 
@@ -130,8 +130,8 @@ def test_a_decimal_comma_is_named_and_read(show, tmp_path):
     status, out, err = show(*table, more=["decimal=,"])
     assert status == 0 and "Note: -0.5 to 96, mean 47.7500" in out, err
     words = shlex.split(out.split("to run it:\n")[1].replace("\\\n", " "))
-    reader = build(compose.composed(words[2:])["dataset"]["tabular"], Tabular, "dataset.tabular")
-    assert reader.read(tmp_path, "none").human_scores[:2].tolist() == [96.0, -0.5]
+    reader = build(compose.compose_config(words[2:])["dataset"]["tabular"], Tabular, "dataset.tabular")
+    assert reader.load_segments(tmp_path, "none").human_scores[:2].tolist() == [96.0, -0.5]
     status, _, err = show("my.tsv", "src|hyp|ref|Note", "q|w|r|1.096,5", more=["decimal=,"])
     assert status == 2 and "'1.096,5'; with dataset.tabular.decimal=, write a number like -0,25, without a point" in err
     status, _, err = show(*table, more=["decimal=comma"])
@@ -151,9 +151,9 @@ def test_a_folder_of_mt_metrics_eval_is_shown_as_a_table_is(tmp_path, capsys):
     assert main(["show", str(tmp_path / "toy"), "limit=1", "language_pair=en-de"]) == 0
     out = capsys.readouterr().out
     words = shlex.split(out.split("to run it:\n")[1].replace("\\\n", " "))
-    settings = compose.composed(words[2:])["dataset"]["mt_metrics_eval"]
+    settings = compose.compose_config(words[2:])["dataset"]["mt_metrics_eval"]
     reader = build(settings, MtMetricsEval, "dataset.mt_metrics_eval")
-    count = len(reader.read(tmp_path, "en-de"))
+    count = len(reader.load_segments(tmp_path, "en-de"))
     assert f"mt_metrics_eval en-de: {count} segments" in out
     assert main(["show", str(tmp_path)]) == 2
     assert f"show one: bmx-grid data show {tmp_path / 'toy'}\n" in capsys.readouterr().err

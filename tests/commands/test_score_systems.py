@@ -15,10 +15,10 @@ import sacrebleu
 from some_frames import as_table
 
 from bmx_grid.commands.score import main
-from bmx_grid.core.wording import telling_apart
+from bmx_grid.core.wording import distinct_names
 from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.level_rows import ThresholdRow
-from bmx_grid.measures.systems import by_mean, mean, system_score
+from bmx_grid.measures.systems import mean, mean_terms, system_score
 
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "by", "the", "door", "of", "our", "old", "house", "and", "slept"]
 RNG = np.random.default_rng(0)
@@ -142,8 +142,8 @@ def test_words_of_a_file_cannot_move_the_cursor(files, capsys):
 
 
 def test_names_are_as_long_as_they_must_be():
-    assert telling_apart([Path("a/x.txt"), Path("b/x.txt")]) == ["a/x.txt", "b/x.txt"]
-    assert telling_apart([Path("a/x.txt"), Path("a/y.txt")]) == ["x.txt", "y.txt"]
+    assert distinct_names([Path("a/x.txt"), Path("b/x.txt")]) == ["a/x.txt", "b/x.txt"]
+    assert distinct_names([Path("a/x.txt"), Path("a/y.txt")]) == ["x.txt", "y.txt"]
 
 
 def thresholds(path, probability, difference, system_score):
@@ -184,7 +184,7 @@ def test_coverage_of_a_system_scores_interval_is_nominal():
     rng = np.random.default_rng(5)
     inside = 0
     for _ in range(300):
-        _, low, high = system_score(by_mean(rng.normal(size=40)), mean, np.arange(40), resamples=300)
+        _, low, high = system_score(mean_terms(rng.normal(size=40)), mean, np.arange(40), resamples=300)
         inside += low <= 0 <= high
     assert abs(inside / 300 - 0.95) < 3 * np.sqrt(0.95 * 0.05 / 300)
 

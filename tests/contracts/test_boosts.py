@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from some_attributions import attributions, planted, rows_of, taken
 
-from bmx_grid.boosts.base import Boost, Fitted, Part, mean_gain
+from bmx_grid.boosts.base import Boost, FittedBoost, Part, mean_gain
 from bmx_grid.core.configure import build, load_option, options
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.measures.correlation import KINDS
@@ -28,7 +28,7 @@ def part(boost) -> Part:
 
 
 @pytest.fixture(scope="module")
-def fitted(boost, part) -> Fitted:
+def fitted(boost, part) -> FittedBoost:
     return boost.fit("pearson", [part])
 
 
@@ -49,7 +49,7 @@ def test_features_are_one_named_float64_each(boost, n):
 
 
 def test_features_and_scores_do_not_depend_on_order_subset_or_batch(boost, fitted):
-    assert not fitted.abstains
+    assert not fitted.keeps_base_scores
     truth, hypothesis = attributions(50, 7)
     base = np.random.default_rng(8).normal(size=50)
     features = boost.features(truth, hypothesis)
@@ -85,9 +85,9 @@ def test_constants_survive_json_bit_for_bit(boost, part, selection):
     empty = Part(part.base[:0], part.features[:0], part.human[:0], part.clusters[:0])
     parts = {"a planted signal": [part], "nothing to gain": [noise(boost)], "no segments": [empty], "no parts": []}
     fitted = boost.fit("pearson", parts[selection])
-    again = boost.restored(json.loads(json.dumps(fitted.constants(), allow_nan=False)))
+    again = boost.from_constants(json.loads(json.dumps(fitted.constants(), allow_nan=False)))
     assert again.scores(part.base, part.features).tobytes() == fitted.scores(part.base, part.features).tobytes()
-    assert again.abstains == fitted.abstains
+    assert again.keeps_base_scores == fitted.keeps_base_scores
     assert again.constants() == fitted.constants()
 
 
@@ -101,7 +101,7 @@ def test_no_boost_is_always_a_choice_and_gives_the_base_bit_for_bit(boost, selec
     if selection == "equal base":  # no correlation to gain on
         part = Part(np.ones(len(part.base)), part.features, part.human, part.clusters)
     fitted = boost.fit("pearson", [] if selection == "no parts" else [part])
-    assert fitted.abstains
+    assert fitted.keeps_base_scores
     nothing = np.full((3, len(boost.names())), NAN)
     base = np.array([0.1, -0.0, 1e300])
     assert fitted.scores(base, nothing).tobytes() == base.tobytes()
@@ -130,7 +130,7 @@ def test_reassigned_attributions_lose_what_a_planted_signal_gains(boost):
 @pytest.mark.parametrize("wrong", [{}, {"w": 0.5, "own": 1.0}], ids=["nothing", "keys of others"])
 def test_constants_of_something_else_are_refused(boost, wrong):
     with pytest.raises(ConfigError, match="constants"):
-        boost.restored(wrong)
+        boost.from_constants(wrong)
 
 
 @pytest.mark.parametrize("value", [NAN, float("inf"), "1", True, [], None], ids=repr)
@@ -138,7 +138,7 @@ def test_a_constant_that_is_no_number_is_refused_by_name(boost, fitted, value):
     constants = fitted.constants()
     for key, old in constants.items():
         with pytest.raises(ConfigError, match=f"constants.{key}"):
-            boost.restored({**constants, key: [value, *old[1:]] if isinstance(old, list) else value})
+            boost.from_constants({**constants, key: [value, *old[1:]] if isinstance(old, list) else value})
 
 
 def test_what_was_chosen_travels_to_worker_processes(fitted):

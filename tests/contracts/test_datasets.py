@@ -42,7 +42,7 @@ def test_pairs_are_read_with_texts_and_scores(reader, folder):
         assert (segments.dataset, segments.language_pair) == (reader.name, pair)
         least = 4 if folder == LAYOUTS else 40
         assert len(segments) == len(segments.human_scores) >= least
-        assert segments.rated >= least or len(segments.judgements.systems[segments.judgements.primary]) >= 4
+        assert segments.n_rated >= least or len(segments.judgements.systems[segments.judgements.primary]) >= 4
         assert segments.human_scores.dtype == np.float64
         assert segments.judgements.primary == segments.judgements.aspects[0]
         for name, raters in segments.judgements.raters.items():
@@ -59,12 +59,12 @@ def test_it_keeps_what_data_sets_promise(reader, folder, promise, monkeypatch):
     """On the first pair, whose files are the fewest to read again; what the tests have read is its first reading."""
     pair = reader.pairs(folder)[0]
     known = [read(folder, reader.name, pair)]
-    read_anew = type(reader).read
+    read_anew = type(reader).load_segments
 
     def read_once_more(self, place, language_pair):
         return known.pop() if known and place == folder else read_anew(self, place, language_pair)
 
-    monkeypatch.setattr(type(reader), "read", read_once_more)
+    monkeypatch.setattr(type(reader), "load_segments", read_once_more)
     reason = promise(reader, folder, pair)
     if reason:
         pytest.skip(reason)
@@ -77,4 +77,4 @@ def test_missing_files_are_named_with_the_way_to_them(reader, tmp_path):
     fetched = rf"or fetch the files with: python -m bmx_grid data download {reader.name} "
     way = fetched if reader.sources else "or make the files as described in docs/how-to/use_published_data.md"
     with pytest.raises(DataMissingError, match=rf"{reader.needs(pair)[0]}.*Set data_dir to the folder .*{way}"):
-        reader.read(tmp_path, pair)
+        reader.load_segments(tmp_path, pair)

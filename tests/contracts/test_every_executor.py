@@ -120,7 +120,7 @@ def test_closing_ends_the_jobs_that_are_running(in_processes, tmp_path):
 
 
 def test_kept_it_runs_several_times_and_leaves_no_process(executor):
-    with executor.kept() as same:
+    with executor.keep_workers() as same:
         runs = [list(same.run(Job(partial(jobs.where, number)) for number in range(4))) for _ in range(2)]
         assert list(same.run([])) == []
     for results in runs:
@@ -132,7 +132,7 @@ def test_kept_it_runs_several_times_and_leaves_no_process(executor):
 
 
 def test_kept_it_is_as_good_as_before_after_a_run_that_failed(alone):
-    with alone.kept() as same:
+    with alone.keep_workers() as same:
         (first,) = same.run([Job(partial(jobs.where, 0))])
         for wrong, error in ((jobs.boom, ValueError), (jobs.killed, WorkerLost)):
             with pytest.raises(error):

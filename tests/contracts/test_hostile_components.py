@@ -14,7 +14,7 @@ BROKEN = [
     ("metric", "score", "says much", f"ValueError: {'x' * 400}"),
     ("explainer", "plan", "says much in a sentence of ours", f"{'x' * 500} … {'x' * 500}"),
     ("metric", "cost", "says much in a sentence of ours", "x" * 500),
-    ("metric", "fitted", "exits", "SystemExit: 0"),
+    ("metric", "fit", "exits", "SystemExit: 0"),
     ("metric", "score", "None", "hash|salt:0: scores: expected "),
     ("metric", "score", "complex", "real numbers, got values of type complex128"),
     ("metric", "score", "texts", "real numbers, got values of type <U"),
@@ -28,7 +28,12 @@ BROKEN = [
     ("metric", "reads", "texts", "HostileHashMetric.reads: expected a tuple of source, reference, hypothesis"),
     ("metric", "cost", "a text", "HostileHashMetric.cost: expected light or model, got '1.0'"),
     ("metric", "count_texts", "a text", "hash|salt:0: count_texts: expected a whole number of texts, got '1.0'"),
-    ("metric", "given", "a number", "HostileHashMetric.given: expected an AttributionSet or None, got a float"),
+    (
+        "metric",
+        "load_scores",
+        "a number",
+        "HostileHashMetric.load_scores: expected an AttributionSet or None, got a float",
+    ),
     ("explainer", "attribute", "one too few", "attributions of the words of the source, for source '"),
     ("explainer", "attribute", "one too few", ": expected 8 real numbers, got 7."),
     ("explainer", "attribute", "NaN", ": expected 8 real numbers, got 8 NaN."),
@@ -38,8 +43,8 @@ BROKEN = [
     ("explainer", "plan", "masks of numbers", "plan: its masks are not an array of bool"),
     ("explainer", "count_texts", "minus one", "count_texts: expected a whole number of texts, got -1"),
     ("explainer", "stochastic", "a text", "HostileErasure.stochastic: expected True or False, got '1.0'"),
-    ("explainer", "given", "None", "HostileErasure.given: expected explanations, got None"),
-    ("explainer", "of_metric", "a number", "HostileErasure.of_metric: expected a name or None"),
+    ("explainer", "load_attributions", "None", "HostileErasure.load_attributions: expected explanations, got None"),
+    ("explainer", "only_for_metric", "a number", "HostileErasure.only_for_metric: expected a name or None"),
 ]
 
 

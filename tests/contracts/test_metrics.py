@@ -34,12 +34,12 @@ def metric(request) -> Metric:
         node |= {"model": request.getfixturevalue("tiny_model")("gpt2")}
     built = build(node, Metric, f"metric.{name}")
     if fitted:
-        built = built.fitted(SEGMENTS)
+        built = built.fit(SEGMENTS)
     try:
         built.check()
     except UnavailableError as error:
         pytest.skip(str(error))
-    return built.fitted(SEGMENTS)  # some metrics score only what they are fitted to
+    return built.fit(SEGMENTS)  # some metrics score only what they are fitted to
 
 
 @pytest.mark.parametrize("promise", OF_METRICS, ids=lambda promise: promise.__name__)
@@ -50,4 +50,4 @@ def test_it_keeps_what_metrics_promise(metric, promise):
 
 
 def test_its_identity_is_text(metric):
-    assert canonical_json(metric.fitted(SEGMENTS).fingerprint())
+    assert canonical_json(metric.fit(SEGMENTS).fingerprint())

@@ -8,8 +8,8 @@ import pytest
 from bmx_grid.analysis import factors, marked_words, side_by_side
 from bmx_grid.evaluations import boost_evidence
 from bmx_grid.evaluations.base import Estimate
-from bmx_grid.evaluations.boost_evidence import contrasts, joint_samples, lines_of
-from bmx_grid.evaluations.held_out import Rated, nuisance_of
+from bmx_grid.evaluations.boost_evidence import build_contrasts, contrast_rows, joint_samples
+from bmx_grid.evaluations.held_out import RatedSegments, nuisance_of
 from bmx_grid.measures import annotators, grouped, paired_tests, resampling, systems, word_measures
 from bmx_grid.measures.correlations_of_resamples import resampled_correlations
 from bmx_grid.measures.grid_resampling import GridSample, cross_fit, selection_adjusted
@@ -57,11 +57,11 @@ def of_a_boost(count):
     codes = clusters(count)
     log_words = np.ones((N, 1))
     nuisance = nuisance_of(X, log_words, [], [], codes)
-    rated = Rated(X, HUMAN, log_words, codes, np.arange(N), nuisance, codes, np.ones(N, dtype=bool))
+    rated = RatedSegments(X, HUMAN, log_words, codes, np.arange(N), nuisance, codes, np.ones(N, dtype=bool))
     held = {("boost", "elsewhere"): Y}
-    made_contrasts = contrasts("pearson", rated, held, DRAWN["seed"])
+    made_contrasts = build_contrasts("pearson", rated, held, DRAWN["seed"])
     joint = joint_samples([(rated, made_contrasts)], *DRAWN.values())
-    return lines_of(("toy", "de-en", "m", "e"), rated, made_contrasts, *DRAWN.values()), list(joint.values())
+    return contrast_rows(("toy", "de-en", "m", "e"), rated, made_contrasts, *DRAWN.values()), list(joint.values())
 
 
 def first_sample(samples):
@@ -72,12 +72,14 @@ INTERVALS = {
     "two metrics": lambda count: paired_tests.compare(X, Y, HUMAN, clusters(count), **DRAWN).low,
     "two metrics, p": lambda count: paired_tests.compare(X, Y, HUMAN, clusters(count), **DRAWN).p,
     "two means": lambda count: (
-        paired_tests.compare_sums(systems.by_mean(X), systems.by_mean(Y), systems.mean, clusters(count), **DRAWN).low
+        paired_tests.compare_sums(
+            systems.mean_terms(X), systems.mean_terms(Y), systems.mean, clusters(count), **DRAWN
+        ).low
     ),
     "a mean of texts": lambda count: word_measures.mean_over_segments(X, clusters(count), **DRAWN)[1],
-    "the score of a system": lambda count: systems.system_score(systems.by_mean(X), systems.mean, clusters(count), 40)[
-        1
-    ],
+    "the score of a system": lambda count: systems.system_score(
+        systems.mean_terms(X), systems.mean, clusters(count), 40
+    )[1],
     "alpha": lambda count: annotators.krippendorff_alpha(GRADES[:count], "interval", **DRAWN).low,
     "kappa": lambda count: annotators.uniform_kappa(GRADES[:count], 9, **DRAWN).low,
     "a mean of settings": lambda count: resampling.cluster_mean(X, clusters(count)).low,
@@ -99,7 +101,9 @@ INTERVALS = {
     ),
     "a boost": lambda count: of_a_boost(count)[0][0].gain.low,
     "a boost, over pairs": lambda count: first_sample([sample_of_pair[0] for sample_of_pair in of_a_boost(count)[1]]),
-    "a mean of language pairs": lambda count: boost_evidence.over_pairs(X[:count].tolist(), Estimate(0, 0, 0, 0)).p,
+    "a mean of language pairs": lambda count: (
+        boost_evidence.pool_language_pairs(X[:count].tolist(), Estimate(0, 0, 0, 0)).p
+    ),
     "explanations and gains, of pairs": lambda count: marked_words.relation(X, Y, clusters(count), 1).low,
 }
 

@@ -22,13 +22,13 @@ from some_settings import LowerIsBetter
 from some_tables import flat, random_surfaces, table
 
 from bmx_grid.analysis.load import from_arrow
-from bmx_grid.analysis.questions import analyse_table, load_questions, plain
+from bmx_grid.analysis.questions import analyse_table, load_questions, to_dict
 from bmx_grid.boosts.learned import Learned
 from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
 from bmx_grid.core.configure import build
 from bmx_grid.core.ragged import Labels, Ragged
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet, clusters
-from bmx_grid.evaluations.base import Evaluation, Finished
+from bmx_grid.evaluations.base import Evaluation, ScoredSetting
 from bmx_grid.evaluations.grid_surface import GridEvaluation
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.measures.grid import Point, PowerRange
@@ -102,7 +102,7 @@ def setting_of(segments, metric_name, explainer, number):
     items = segments.items(("source", "hypothesis"))
     labels = clusters([segments])[0].tolist()
     if explainer == "none":
-        return Finished(segments, metric_name, explainer, metric, None, items, AttributionSet(base, {}), labels)
+        return ScoredSetting(segments, metric_name, explainer, metric, None, items, AttributionSet(base, {}), labels)
     strength = {"lime": 0.6, "shap": 0.2}.get(explainer, 0.0)
     attributions = {}
     for role in ("source", "hypothesis"):
@@ -114,7 +114,7 @@ def setting_of(segments, metric_name, explainer, number):
             rows.append(sign * (level * draw.random(len(words)) - below_zero))
         attributions[role] = Ragged.from_rows(rows)
     scores = AttributionSet(base, attributions)
-    return Finished(segments, metric_name, explainer, metric, Erasure(), items, scores, labels)
+    return ScoredSetting(segments, metric_name, explainer, metric, Erasure(), items, scores, labels)
 
 
 @functools.cache
@@ -141,8 +141,8 @@ def whole_sweep():
     for evaluation in evaluations():
         for row, result in enumerate(evaluation.evaluate(settings)):
             results_of_settings[row][evaluation.key] = result
-            with_points = settings[row].with_points(evaluation.points(result))
-            settings[row] = with_points.with_gains(evaluation.gains(result))
+            with_points = settings[row].add_points(evaluation.points(result))
+            settings[row] = with_points.add_gains(evaluation.gains(result))
     results = [
         SettingResult(
             *setting.names,
@@ -269,7 +269,7 @@ class OnlyTheBeginning:
 
 def section_of(shown, shortened):
     """A table of the analysis as it is shown; the signature's digest of the results table is of all digits."""
-    rows = [[cell.shown + MARK * cell.marked for cell in row] for row in shown.rows]
+    rows = [[cell.display_text + MARK * cell.marked for cell in row] for row in shown.rows]
     if shown.data:  # shown in all digits
         rows = [[NUMBER.sub(lambda digits: ten_digits(float(digits[0])), cell) for cell in row] for row in rows]
     notes = [shortened(re.sub("sha256:[0-9a-f]+", "sha256:…", note)) for note in shown.notes]
@@ -283,7 +283,7 @@ def text_of_analysis(analysis):
     shortened = OnlyTheBeginning()
     texts = [section_of(shown, shortened) for shown in analysis.tables()]
     keys = []
-    for key, value in plain(analysis).items():
+    for key, value in to_dict(analysis).items():
         if key in ("headline", "answers", "legend", "not_judged") or key.endswith("_in_words"):
             texts.append(section_text(key, ("sentence",), [[shortened(sentence)] for sentence in value]))
         else:

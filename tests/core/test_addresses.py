@@ -10,7 +10,7 @@ import pytest
 
 from bmx_grid.core.configure import convert
 from bmx_grid.core.errors import BmxError, ConfigError, StoreError
-from bmx_grid.core.storage import Address, Place, check_place, files_of, opened, place, remove, replacing
+from bmx_grid.core.storage import Address, Place, check_place, files_of, open_for_arrow, place, remove, replacing
 
 
 def test_a_place_is_a_path_or_an_address():
@@ -86,11 +86,11 @@ def test_a_file_is_there_when_its_block_has_succeeded(folder):
     with replacing(folder / "a.parquet") as part:
         part.write_bytes(b"three")
     assert files_of(folder, ".parquet") == [folder / "a.parquet", folder / "b.parquet"]
-    with opened(folder / "b.parquet") as source:
+    with open_for_arrow(folder / "b.parquet") as source:
         assert source.read() == b"one"
     for _ in range(2):
         remove(folder / "b.parquet")
-    with pytest.raises(FileNotFoundError), opened(folder / "b.parquet"):
+    with pytest.raises(FileNotFoundError), open_for_arrow(folder / "b.parquet"):
         pass
 
 

@@ -8,7 +8,7 @@ import re
 import pytest
 import yaml
 
-from bmx_grid.api.compose import composed
+from bmx_grid.api.compose import compose_config
 from bmx_grid.boosts.recipe import Identity
 from bmx_grid.core import file_keys
 from bmx_grid.core.configure import CONFIGS
@@ -200,7 +200,7 @@ def test_a_file_cannot_say_where_things_go_and_what_runs(text, key, tmp_path, mo
     monkeypatch.setenv("BMX_ALLOWED_PACKAGES", "ext")
     folder = mine(tmp_path, sweep_evil=f"{GLOBAL}{text}\n")
     with pytest.raises(ConfigError, match=re.escape(f"{key}: ")) as caught:
-        composed(["+sweep=evil"], folder)
+        compose_config(["+sweep=evil"], folder)
     assert "is named by a file" in str(caught.value) and "write it on the command line" in str(caught.value)
 
 
@@ -212,7 +212,7 @@ def test_an_option_is_a_file_as_well(tmp_path):
     )
     for chosen, key in (("executor=x", "executor.address"), ("tracking=x", "tracking.uri")):
         with pytest.raises(ConfigError, match=f"{key}: .* is named by a file"):
-            composed([chosen], folder)
+            compose_config([chosen], folder)
 
 
 OF_USERS = [
@@ -229,12 +229,12 @@ OF_USERS = [
 
 @pytest.mark.parametrize(("lines", "value"), OF_USERS)
 def test_the_user_sets_every_key(lines, value):
-    assert value in yaml.safe_dump(composed(lines))
+    assert value in yaml.safe_dump(compose_config(lines))
 
 
 def test_a_file_over_which_the_user_has_the_last_word(tmp_path):
     folder = mine(tmp_path, sweep_x=f"{GLOBAL}{DASK}executor: {{address: 'tcp://theirs.invalid:1'}}\n")
-    config = composed(["+sweep=x", "executor.address=tcp://mine.invalid:1"], folder)
+    config = compose_config(["+sweep=x", "executor.address=tcp://mine.invalid:1"], folder)
     assert config["executor"]["address"] == "tcp://mine.invalid:1"
 
 
@@ -242,14 +242,14 @@ def test_what_the_user_set_of_a_part_holds_in_its_copies(tmp_path):
     boosted = "{_target_: bmx_grid.attribution.boosted.BoostedMetric, metric: '${metric.judge}'}"
     folder = mine(tmp_path, sweep_x=f"{GLOBAL}defaults: [override /metric: [judge]]\nmetric: {{b: {boosted}}}\n")
     address = "http://mine.invalid/v1"
-    config = composed(["+sweep=x", "metric.judge.model=m", f"metric.judge.base_url={address}"], folder)
+    config = compose_config(["+sweep=x", "metric.judge.model=m", f"metric.judge.base_url={address}"], folder)
     assert config["metric"]["b"]["metric"]["base_url"] == address
 
 
 def test_values_of_python_are_the_users():
     metrics = [{"judge": {"base_url": "http://mine.invalid/v1", "model": "m"}}]
     values = {"executor.address": "tcp://mine.invalid:1", "metric.combined.metrics": metrics}
-    config = composed(["executor=dask", "metric=[combined]"], None, values)
+    config = compose_config(["executor=dask", "metric=[combined]"], None, values)
     assert config["executor"]["address"] == "tcp://mine.invalid:1"
     assert config["metric"]["combined"]["metrics"] == metrics
 
@@ -274,18 +274,18 @@ HARMLESS = {
 @pytest.mark.parametrize("text", HARMLESS.values(), ids=HARMLESS)
 def test_a_file_sets_what_is_computed(text, tmp_path, monkeypatch):
     monkeypatch.setenv("BMX_ALLOWED_PACKAGES", "ext")
-    composed(["+sweep=x"], mine(tmp_path, sweep_x=f"{GLOBAL}{text}\n"))
+    compose_config(["+sweep=x"], mine(tmp_path, sweep_x=f"{GLOBAL}{text}\n"))
 
 
 def test_every_sweep_and_every_option_of_ours_is_harmless(tmp_path):
     """As if a stranger had written them: none sets a key that only the user may set to a value of its own."""
     for group in ("sweep", "tasks"):
         for file in CONFIGS.glob(f"{group}/*.yaml"):
-            composed([f"+{group}={file.stem}"])
+            compose_config([f"+{group}={file.stem}"])
     for group in GROUPS:
         names = [file.stem for file in CONFIGS.glob(f"{group}/*.yaml")]
         for chosen in [f"[{','.join(names)}]"] if group in GROUPS_OF_PARTS else names:
-            composed([f"{group}={chosen}"])
+            compose_config([f"{group}={chosen}"])
 
 
 def test_a_cache_of_the_environment_is_the_users(monkeypatch):

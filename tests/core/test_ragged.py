@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bmx_grid.core.ragged import Ragged, in_their_rows, row_minimum
+from bmx_grid.core.ragged import Ragged, expand_rows, row_minimum
 
 INF, NAN = np.inf, np.nan
 
@@ -32,6 +32,6 @@ def test_rows_that_are_a_part_of_their_values():
 
 def test_values_stand_in_their_rows_and_all_of_them_are_not_copied():
     values = np.array([[1.0, 2.0], [3.0, 4.0]])
-    rows = in_their_rows(values, np.array([True, False, True]))
+    rows = expand_rows(values, np.array([True, False, True]))
     assert np.isnan(rows[1]).all() and rows[[0, 2]].tolist() == values.tolist()
-    assert in_their_rows(values, np.array([True, True])) is values
+    assert expand_rows(values, np.array([True, True])) is values

@@ -5,17 +5,17 @@ import re
 
 import pytest
 
-from bmx_grid.core.secrets import masked, masked_address
+from bmx_grid.core.secrets import mask_address, mask_secrets
 from bmx_grid.core.wording import (
     LONGEST_STEM,
     P_VALUE,
+    escape_unprintable,
     file_stem,
-    named,
+    format_interval,
+    join_names,
     number,
     p_in_words,
     point_in_words,
-    visible,
-    with_interval,
 )
 
 NAN = float("nan")
@@ -61,12 +61,16 @@ def test_p_values_in_a_sentence(value, expected):
     ],
 )
 def test_a_number_with_its_interval(value, low, high, expected):
-    assert with_interval(value, low, high, without="(why)") == expected
+    assert format_interval(value, low, high, without="(why)") == expected
 
 
 def test_many_names_in_a_row_are_cut_with_their_count():
-    assert (named(["a"]), named(["a", "b", "c"]), named(list("abcde"))) == ("a", "a, b, c", "a, b, c and 2 more")
-    assert named(list("abcde"), most=2, separator="; ") == "a; b and 3 more"
+    assert (join_names(["a"]), join_names(["a", "b", "c"]), join_names(list("abcde"))) == (
+        "a",
+        "a, b, c",
+        "a, b, c and 2 more",
+    )
+    assert join_names(list("abcde"), most=2, separator="; ") == "a; b and 3 more"
 
 
 @pytest.mark.parametrize(
@@ -96,8 +100,8 @@ def test_a_point_is_written_with_what_it_means(w, p, expected):
     ],
 )
 def test_text_is_one_visible_line_that_can_be_written(text, expected):
-    assert visible(text) == expected
-    visible(text).encode("utf-8")
+    assert escape_unprintable(text) == expected
+    escape_unprintable(text).encode("utf-8")
 
 
 def test_file_names_fit_and_tell_names_apart():
@@ -136,11 +140,11 @@ def test_no_sign_in_a_file_name_can_do_harm(name):
     ],
 )
 def test_secrets_in_addresses_are_masked(text, expected):
-    assert masked_address(text) == expected
+    assert mask_address(text) == expected
 
 
 def test_a_configuration_is_masked_at_any_depth_and_left_alone():
     config = {"tracking": {"uri": "http://me:s@h"}, "w": [0.2, "http://me:s@h"], "n": None, "mask": "UNK"}
     hidden = {"tracking": {"uri": "http://me:***@h"}, "w": [0.2, "http://me:***@h"], "n": None, "mask": "UNK"}
-    assert masked({**config, "token": "abc"}) == {**hidden, "token": "***"}
+    assert mask_secrets({**config, "token": "abc"}) == {**hidden, "token": "***"}
     assert config["tracking"]["uri"] == "http://me:s@h"

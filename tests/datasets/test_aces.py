@@ -22,7 +22,7 @@ def written(tmp_path, **changes):
 
 
 def test_a_row_is_a_good_and_an_incorrect_segment():
-    segments = Aces(name="aces", spans=False).read(LAYOUTS, "de-en")
+    segments = Aces(name="aces", spans=False).load_segments(LAYOUTS, "de-en")
     good, incorrect = segments.segments[:2]
     assert (good.id, good.system, good.hypothesis) == ("0", "good", ROWS[0]["good-translation"])
     assert (incorrect.id, incorrect.system, incorrect.hypothesis) == (
@@ -39,12 +39,12 @@ def test_pairs_are_those_of_the_file_or_those_that_are_named():
     assert Aces(name="aces").pairs(LAYOUTS) == ("de-en", "en-de")
     assert Aces(name="aces", language_pairs=("en-de",)).pairs(LAYOUTS) == ("en-de",)
     with pytest.raises(DataError, match="no row of the language pair fr-en; the first pairs are de-en, en-de"):
-        Aces(name="aces").read(LAYOUTS, "fr-en")
+        Aces(name="aces").load_segments(LAYOUTS, "fr-en")
 
 
 def test_marked_words_are_bad():
     with pytest.warns(UserWarning, match="1 annotation of another text than the incorrect translation: not used"):
-        segments = Aces(name="aces").read(LAYOUTS, "de-en")
+        segments = Aces(name="aces").load_segments(LAYOUTS, "de-en")
     tags = segments.judgements.tags["hypothesis"]
     bad = [
         [word for word, is_bad in zip(words, labels, strict=True) if is_bad]
@@ -66,14 +66,14 @@ def test_marked_words_are_bad():
 )
 def test_what_cannot_be_read_is_named_with_its_row(tmp_path, changes, message):
     with pytest.raises(DataError, match=f"span_aces.jsonl.*1.*{message}"):
-        Aces(name="aces").read(written(tmp_path, **changes), "de-en")
+        Aces(name="aces").load_segments(written(tmp_path, **changes), "de-en")
 
 
 def test_ids_of_the_file_are_kept(tmp_path):
-    segments = Aces(name="aces").read(written(tmp_path, ID=4711), "de-en")
+    segments = Aces(name="aces").load_segments(written(tmp_path, ID=4711), "de-en")
     assert [segment.id for segment in segments.segments] == ["4711", "4711"]
 
 
 def test_without_the_file_it_is_said_where_it_is(tmp_path):
     with pytest.raises(DataMissingError, match=r"aces/span_aces.jsonl.*docs/how-to/use_published_data.md"):
-        Aces(name="aces").read(tmp_path, "de-en")
+        Aces(name="aces").load_segments(tmp_path, "de-en")

@@ -52,7 +52,7 @@ def test_only_what_is_needed_arrives_and_what_differs_is_replaced(km_en, publish
     publisher.content = pack({f"{TOP}/LICENSE": "no one asked", **in_archive(FILES)})
     assert download([km_en, km_en], tmp_path / "data") == 3
     assert files_below(tmp_path / "data") == sorted(FILES)
-    assert km_en.read(tmp_path / "data", "km-en").segments[0].source == "ប្រភព"
+    assert km_en.load_segments(tmp_path / "data", "km-en").segments[0].source == "ប្រភព"
     assert download([km_en], tmp_path / "data") == 0, "verified files are not fetched again"
     assert publisher.requests == 1, "nor is an archive that two data sets share"
     (tmp_path / "data" / MT).write_bytes(b"hypothesiz\n")

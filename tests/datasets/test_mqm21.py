@@ -7,7 +7,7 @@ from packed import pack
 
 from bmx_grid.core.configure import CONFIGS
 from bmx_grid.core.errors import DataError
-from bmx_grid.datasets.mqm21 import annotated
+from bmx_grid.datasets.mqm21 import parse_annotations
 
 MQM_SCORES = "wmt-mqm-human-evaluation/newstest2021/ende/mqm_newstest2021_ende.avg_seg_scores.tsv"
 MQM_TEXTS = "wmt-qe-2022-data/train-dev_data/task1_word-level/train/en-de_mqm/en-de-train-2021-news.tar.gz"
@@ -69,7 +69,7 @@ def mqm(write):
 
 def test_mqm_joins_scores_and_texts_under_the_published_numbers(mqm, reader, tmp_path):
     mqm()
-    segments = reader("mqm21").read(tmp_path, "en-de")
+    segments = reader("mqm21").load_segments(tmp_path, "en-de")
     assert [(s.name, s.document, s.source, s.reference, s.hypothesis) for s in segments.segments] == [
         ("2:A", "d1", '"S one', "R one", "A one"),
         ("2:B", "d1", '"S one', "R one", "B one"),
@@ -93,7 +93,7 @@ def test_mqm_joins_scores_and_texts_under_the_published_numbers(mqm, reader, tmp
 
 def test_mqm_human_translations_as_systems_leave_no_reference(mqm, reader, tmp_path):
     mqm()
-    segments = reader("mqm21", human_systems=True).read(tmp_path, "en-de")
+    segments = reader("mqm21", human_systems=True).load_segments(tmp_path, "en-de")
     assert len(segments) == 12
     assert not segments.has("reference")
     scores = dict(zip((s.name for s in segments.segments), segments.human_scores.tolist(), strict=True))
@@ -116,12 +116,12 @@ def test_mqm_human_translations_as_systems_leave_no_reference(mqm, reader, tmp_p
 def test_mqm_says_what_is_wrong(mqm, reader, tmp_path, rows, averages, reason):
     mqm(rows, averages)
     with pytest.raises(DataError, match=reason):
-        reader("mqm21").read(tmp_path, "en-de")
+        reader("mqm21").load_segments(tmp_path, "en-de")
 
 
 def marked(*targets):
     """What a file says whose rows give the same segment these marks."""
-    return annotated([MQM_HEADER, *(mqm_row("hyp.S", "d", 1, "src", text, "X", "Minor") for text in targets)])
+    return parse_annotations([MQM_HEADER, *(mqm_row("hyp.S", "d", 1, "src", text, "X", "Minor") for text in targets)])
 
 
 def test_mistakes_in_marks():

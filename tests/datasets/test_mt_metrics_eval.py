@@ -24,7 +24,7 @@ def tree(tmp_path) -> Path:
 def read(tree, reader):
     def make(pair="en-de", **settings):
         set_reader = reader("mt_metrics_eval", **{"folder": str(tree), "test_set": "toy", **settings})
-        return set_reader.read(tree / "nowhere", pair)
+        return set_reader.load_segments(tree / "nowhere", pair)
 
     return make
 
@@ -54,7 +54,7 @@ def test_pairs_are_those_with_human_scores(reader, tree):
     assert set_reader.pairs(tree) == ("cs-uk", "en-de"), "en-zh has texts, but no human scores"
     assert dataclasses.replace(set_reader, human="mqm").pairs(tree) == ("en-de",)
     assert dataclasses.replace(set_reader, human="mqn").pairs(tree) == ("cs-uk", "en-de"), "refused when it is read"
-    segments = set_reader.read(tree, "cs-uk")
+    segments = set_reader.load_segments(tree, "cs-uk")
     assert not segments.has("reference")
     assert segments.judgements.primary == "da-sqm"
 
@@ -151,7 +151,7 @@ def test_a_choice_among_references_is_named(tree, reader, test_set, pair, messag
     plant(tree / test_set, {name.replace("en-de", pair): text for name, text in TREE.items()})
     set_reader = reader("mt_metrics_eval", folder=str(tree), test_set=test_set)
     with pytest.warns(UserWarning, match=message):
-        set_reader.read(tree, pair)
+        set_reader.load_segments(tree, pair)
 
 
 def test_a_named_or_single_reference_is_no_news(read, tree, recwarn):
@@ -163,16 +163,16 @@ def test_a_named_or_single_reference_is_no_news(read, tree, recwarn):
 
 def test_each_metric_of_a_tree_gives_the_scores_of_its_files(read, tree):
     segments = read()
-    members = Imported(file=str(tree / "toy")).members("imported", [segments])
+    members = Imported(file=str(tree / "toy")).expand("imported", [segments])
     assert sorted(members) == ["BLEU", "COMET", "QE-src"]
-    comet = members["COMET"].given(segments)
+    comet = members["COMET"].load_scores(segments)
     np.testing.assert_array_equal(comet.base_scores, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
     assert comet.systems == {"sysA": 0.2, "sysB": 0.5}
-    bleu = members["BLEU"].given(segments)
+    bleu = members["BLEU"].load_scores(segments)
     assert np.isnan(bleu.base_scores).all(), "published for systems only"
     assert bleu.systems == {"sysA": 20.0, "sysB": 30.0}
     with_people = read(human_systems=True)
-    assert members["QE-src"].given(with_people).base_scores[:3].tolist() == [0.7, 0.8, 0.9], (
+    assert members["QE-src"].load_scores(with_people).base_scores[:3].tolist() == [0.7, 0.8, 0.9], (
         "refB is judged by this one"
     )
 
@@ -201,22 +201,22 @@ def test_a_metric_is_known_without_its_reference_and_read_by_the_standard_one(re
     (tree / "toy/references/en-de.refB.txt").unlink()
     alone = read(leave_out=["refB"])
     for segments, name in zip((both, alone), names, strict=True):
-        ((label, member),) = Imported(file=str(tree / "toy")).members("imported", [segments]).items()
+        ((label, member),) = Imported(file=str(tree / "toy")).expand("imported", [segments]).items()
         if name is None:
             with pytest.raises(DataMissingError, match=r"by another reference than refA"):
-                member.given(segments)
+                member.load_scores(segments)
             continue
         assert label == name
-        assert member.given(segments).base_scores.tolist() == [1, 1, 1, 2, 2, 2]
+        assert member.load_scores(segments).base_scores.tolist() == [1, 1, 1, 2, 2, 2]
 
 
 def test_another_reference_has_the_scores_of_other_files(read, tree):
     segments = read(reference="refB")
     assert segments.references == ("refB", "refA")
-    members = Imported(file=str(tree / "toy")).members("imported", [segments])
-    assert members["COMET"].given(segments).base_scores.tolist() == [1.0] * 6
+    members = Imported(file=str(tree / "toy")).expand("imported", [segments])
+    assert members["COMET"].load_scores(segments).base_scores.tolist() == [1.0] * 6
     with pytest.raises(DataMissingError, match=r"BLEU-refA.sys.score is by another reference than refB"):
-        members["BLEU"].given(segments)
+        members["BLEU"].load_scores(segments)
 
 
 QE = "metric-scores/en-de/QE-src.seg.score"
@@ -233,9 +233,9 @@ LACKING = {
 def test_a_metric_of_a_tree_may_lack_a_system_or_a_pair_but_not_be_damaged(read, tree, rows, kind, words):
     (tree / "toy" / QE).write_text(rows)
     segments = read()
-    member = Imported(file=str(tree / "toy")).members("imported", [segments])["QE-src"]
+    member = Imported(file=str(tree / "toy")).expand("imported", [segments])["QE-src"]
     with pytest.raises(DataError, match=words) as raised:
-        member.given(segments)
+        member.load_scores(segments)
     assert type(raised.value) is kind
 
 
@@ -245,18 +245,18 @@ def test_a_metric_need_not_score_a_system_that_nobody_judged(read, tree):
     (tree / "toy" / QE).write_text(blocks(sysB=(1, 2, 3)))
     segments = read()
     with pytest.warns(UserWarning, match="3 of 6 segments have no score"):
-        scores = Imported(file=str(tree / "toy")).members("imported", [segments])["QE-src"].given(segments)
+        scores = Imported(file=str(tree / "toy")).expand("imported", [segments])["QE-src"].load_scores(segments)
     np.testing.assert_array_equal(scores.base_scores, [np.nan] * 3 + [1, 2, 3])
     # of one file that is named, every row is expected
     with pytest.raises(DataError, match="no score for segment '1:sysA'"):
-        Imported(file=str(tree / "toy" / QE), language_pairs=("en-de",)).given(segments)
+        Imported(file=str(tree / "toy" / QE), language_pairs=("en-de",)).load_scores(segments)
 
 
 def test_a_metric_of_systems_may_say_so_in_its_file_of_segments(read, tree):
     (tree / "toy/metric-scores/en-de/BLEU-refA.seg.score").write_text(blocks(sysA=(None,) * 3, sysB=(None,) * 3))
     segments = read()
     with pytest.warns(UserWarning, match="6 of 6 segments have no score"):
-        bleu = Imported(file=str(tree / "toy")).members("imported", [segments])["BLEU"].given(segments)
+        bleu = Imported(file=str(tree / "toy")).expand("imported", [segments])["BLEU"].load_scores(segments)
     assert np.isnan(bleu.base_scores).all() and bleu.systems == {"sysA": 20.0, "sysB": 30.0}
 
 
@@ -281,10 +281,10 @@ def test_the_standard_human_score_is_that_of_each_level(tree, reader, test_set, 
         files[f"human-scores/en-de.{name}.sys.score"] = f"sysA {number}\nsysB {number + 2}\n"
     plant(tree / test_set, files)
     set_reader = reader("mt_metrics_eval", folder=str(tree), test_set=test_set, reference="refA")
-    judgements = set_reader.read(tree, "en-de").judgements
+    judgements = set_reader.load_segments(tree, "en-de").judgements
     assert (judgements.primary, judgements.primary_of_systems) == (segment, system)
     assert judgements.take([0, 3]).primary_of_systems == system, "also of a part"
-    chosen = dataclasses.replace(set_reader, human=names[0]).read(tree, "en-de").judgements
+    chosen = dataclasses.replace(set_reader, human=names[0]).load_segments(tree, "en-de").judgements
     assert (chosen.primary, chosen.primary_of_systems) == (names[0], names[0]), "one that is named judges both"
     same = Judgements(judgements.scores, systems=judgements.systems)
     assert (same.fingerprint() == judgements.fingerprint()) == (segment == system)
@@ -313,7 +313,9 @@ def test_texts_of_jsonl_are_those_of_txt_and_may_hold_line_feeds(tree, reader):
     assert readers["more"].pairs(tree) == readers[""].pairs(tree) == ("cs-uk", "en-de")
     for pair in ("cs-uk", "en-de"):
         settings = {} if pair == "en-de" else {"leave_out": ()}
-        plain, same, longer = (dataclasses.replace(each, **settings).read(tree, pair) for each in readers.values())
+        plain, same, longer = (
+            dataclasses.replace(each, **settings).load_segments(tree, pair) for each in readers.values()
+        )
         assert same.fingerprint() == plain.fingerprint()
         for role in ("source", "hypothesis"):
             assert longer.texts(role) == [f"{text}\nmore" for text in plain.texts(role)]
@@ -340,7 +342,7 @@ def test_bad_texts_of_jsonl_are_refused(tree, reader, change, words):
     plant(tree / "more" / "toy", as_jsonl(TREE) | change)
     set_reader = reader("mt_metrics_eval", folder=str(tree / "more"), test_set="toy", reference="refA")
     with pytest.raises(DataError) as raised:
-        set_reader.read(tree, "en-de")
+        set_reader.load_segments(tree, "en-de")
     assert all(word in str(raised.value) for word in words), raised.value
 
 
@@ -348,5 +350,5 @@ def test_a_translation_that_is_null_was_not_supplied(tree, reader):
     output = '{"hypothesis": "A 1"}\n{"hypothesis": null}\n{"hypothesis": "A 3"}\n'
     plant(tree / "more" / "toy", as_jsonl(TREE) | {"system-outputs/en-de/sysA.jsonl": output})
     set_reader = reader("mt_metrics_eval", folder=str(tree / "more"), test_set="toy", reference="refA")
-    names = [segment.name for segment in set_reader.read(tree, "en-de").segments[:3]]
+    names = [segment.name for segment in set_reader.load_segments(tree, "en-de").segments[:3]]
     assert names == ["1:sysA", "3:sysA", "1:sysB"]

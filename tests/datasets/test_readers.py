@@ -111,7 +111,7 @@ def read(write, reader, tmp_path):
             content = content_of(path, content)
             if content is not None:
                 write(path, content)
-        return reader(name, **settings).read(tmp_path, pair)
+        return reader(name, **settings).load_segments(tmp_path, pair)
 
     return run
 
@@ -147,7 +147,7 @@ def test_wmt19_has_segments_of_all_systems_and_scores_of_systems_alone(read):
         ("1:MSRA.6910", '"Hallo', "hello", "hi MSRA.6910"),
         ("2:MSRA.6910", "Zwei\u2028Wörter", "two words ", "second"),
     ]
-    assert len(segments) == 8 and segments.rated == 0
+    assert len(segments) == 8 and segments.n_rated == 0
     scores = {"MSRA.6910": 0.136, "en_de_task.67": 0.136, "FAIR.6750": 0.05, "online-A.0": -0.2}
     assert list(segments.judgements.systems["da"].items()) == list(scores.items()), "from the best to the worst"
 
@@ -195,7 +195,7 @@ def test_eval4nlp_with_and_without_tags(read):
 def test_wmt22_words_has_tags(write, reader, tmp_path, pair, tokens):
     for path, text in FILES["wmt22_words"][1].items():
         write(path.replace("en-ru", pair).replace("test2022.mt_tok", tokens), text)
-    segments = reader("wmt22_words", language_pairs=[pair]).read(tmp_path, pair)
+    segments = reader("wmt22_words", language_pairs=[pair]).load_segments(tmp_path, pair)
     assert tagged(segments) == ["a/OK b/BAD <EOS>/OK", "c/OK <EOS>/OK"]
     assert (segments.judgements.primary, segments.human_scores.tolist()) == ("mqm_z", [0.5, -1])
 
@@ -213,7 +213,7 @@ def test_published_pairs_that_are_not_here_and_cannot_be_fetched_are_named(reade
     alone = reader(name, language_pairs=lacking[name])
     assert alone.pairs(tmp_path) == tuple(lacking[name]), "what is left out is not all that was asked for"
     with pytest.raises(DataMissingError, match="put the files there by hand, from https://github.com/"):
-        alone.read(tmp_path, lacking[name][-1])
+        alone.load_segments(tmp_path, lacking[name][-1])
     for path in known.needs(lacking[name][0]):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text("")
@@ -289,7 +289,7 @@ def test_archives_end_at_limits_and_links_in_them_are_no_files(read, write, read
     link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
     write(MLQE, pack({}, (link,)))
     with pytest.raises(DataError, match="holds no"):
-        reader("mlqe_pe").read(tmp_path, "en-de")
+        reader("mlqe_pe").load_segments(tmp_path, "en-de")
     monkeypatch.setattr("bmx_grid.datasets.archives.MEMBER_BYTES", 1_000_000)
     with pytest.raises(DataError, match=r"'en-de/test20\.ende.*' has 2,000,000 bytes, more than 1,000,000"):
         read("mlqe_pe", {"short.tsv": "x" * 2_000_000})
@@ -301,7 +301,7 @@ def test_archives_end_at_limits_and_links_in_them_are_no_files(read, write, read
 @pytest.mark.parametrize("name", ["wmt17", "eval4nlp21", "mlqe_pe", "wmt22_qe", "mqm21"])
 def test_a_pair_that_the_data_set_lacks_is_refused(reader, tmp_path, name):
     with pytest.raises(ConfigError, match=f"dataset.{name}: unknown language pair 'en-xx'"):
-        reader(name).read(tmp_path, "en-xx")
+        reader(name).load_segments(tmp_path, "en-xx")
     with pytest.raises(ConfigError, match=f"dataset.{name}: unknown language pair 'en-xx'"):
         reader(name, language_pairs=["en-xx"])
 

@@ -26,7 +26,7 @@ SYSTEMS = a_set("1:A", "2:A", "1:B", "2:B")
 
 
 def scores_given(path, segments=PLAIN, pairs=("en-de",), **settings):
-    return Imported(name="mine", file=str(path), language_pairs=pairs, **settings).given(segments)
+    return Imported(name="mine", file=str(path), language_pairs=pairs, **settings).load_scores(segments)
 
 
 def matched(path, segments=PLAIN, **settings):

@@ -25,7 +25,7 @@ def read(write, reader):
 
     def run(content, name="my.tsv", pair="none", **settings):
         path = write(name, content)
-        return reader("tabular", path=str(path), **settings).read(path.parent, pair)
+        return reader("tabular", path=str(path), **settings).load_segments(path.parent, pair)
 
     return run
 
@@ -191,7 +191,7 @@ def test_empty_rows_of_formats_without_lines_are_skipped(tmp_path, reader):
     }
     path = tmp_path / "my.parquet"
     pd.DataFrame(rows).to_parquet(path)
-    for segments in (lambda: reader("tabular", path=str(path)).read(tmp_path, "none"), lambda: in_frame(rows)):
+    for segments in (lambda: reader("tabular", path=str(path)).load_segments(tmp_path, "none"), lambda: in_frame(rows)):
         with pytest.warns(UserWarning, match="1 empty row skipped"):
             assert segments().texts("hypothesis") == ["b", "d", "f"]
 
@@ -298,7 +298,7 @@ def test_fields_of_objects_are_columns(write, reader, tmp_path, kind):
         path = tmp_path / "my.parquet"
         pd.DataFrame(NESTED).to_parquet(path)
     if kind in ("jsonl", "parquet"):
-        segments = reader("tabular", path=str(path), columns=FIELDS).read(tmp_path, "none")
+        segments = reader("tabular", path=str(path), columns=FIELDS).load_segments(tmp_path, "none")
         assert open_table(path).names == ("translation.de", "translation.en", "mt", "score", "meta.lp.x")
     else:
         frame = pd.DataFrame(NESTED) if kind == "pandas" else polars.DataFrame(NESTED)
@@ -325,8 +325,8 @@ def test_names_and_gaps_have_one_rule_in_files_and_frames(tmp_path, reader):
     for segments in (
         in_frame(frame),
         in_frame({name: list(values) for name, values in columns.items()} | {"score": [1, 2, 3]}),
-        reader("tabular", path=str(tmp_path / "my.parquet")).read(tmp_path, "none"),
-        reader("tabular", path=str(tmp_path / "my.jsonl")).read(tmp_path, "none"),
+        reader("tabular", path=str(tmp_path / "my.parquet")).load_segments(tmp_path, "none"),
+        reader("tabular", path=str(tmp_path / "my.jsonl")).load_segments(tmp_path, "none"),
     ):
         assert [(s.id, s.document, s.hypothesis) for s in segments.segments] == [
             ("1", "7", "x"),
@@ -334,7 +334,7 @@ def test_names_and_gaps_have_one_rule_in_files_and_frames(tmp_path, reader):
             ("3", "8", ""),
         ]
     # A text file holds texts: its ids are as they are written.
-    segments = reader("tabular", path=str(tmp_path / "my.csv")).read(tmp_path, "none")
+    segments = reader("tabular", path=str(tmp_path / "my.csv")).load_segments(tmp_path, "none")
     assert [(s.id, s.hypothesis) for s in segments.segments] == [("1.0", "x"), ("2.0", ""), ("3.0", "")]
 
 
@@ -432,9 +432,9 @@ def test_the_first_sheet_of_a_workbook(tmp_path, reader):
         pd.DataFrame(rows).to_excel(book, header=False, index=False)
         pd.DataFrame([["other"]]).to_excel(book, sheet_name="second")
     with pytest.raises(DataError, match=r"line 1 holds no column names.*skip them: dataset\.tabular\.skip_rows=1\."):
-        reader("tabular", path=str(path)).read(tmp_path, "none")
+        reader("tabular", path=str(path)).load_segments(tmp_path, "none")
     with pytest.warns(UserWarning, match="1 empty row skipped"):
-        segments = reader("tabular", path=str(path), skip_rows=2).read(tmp_path, "none")
+        segments = reader("tabular", path=str(path), skip_rows=2).load_segments(tmp_path, "none")
     assert [(s.id, s.source, s.hypothesis) for s in segments.segments] == [("1", "Q", "x"), ("2", "R", "7")]
     np.testing.assert_array_equal(segments.human_scores, [90.5, math.nan])
 

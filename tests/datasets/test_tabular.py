@@ -42,7 +42,7 @@ def read(write, reader):
 
     def run(content, pair="de-en", name="my.tsv", **settings):
         path = write(name, content)
-        return reader("tabular", path=str(path), **settings).read(path.parent, pair)
+        return reader("tabular", path=str(path), **settings).load_segments(path.parent, pair)
 
     return run
 
@@ -69,7 +69,7 @@ def test_every_format_gives_the_same_segments(write, reader, tmp_path, name, con
         write(name, content)
     table = reader("tabular", path=str(tmp_path / name))
     assert table.pairs(tmp_path) == ("de-en", "cs-en")
-    german, czech = (table.read(tmp_path, pair) for pair in table.pairs(tmp_path))
+    german, czech = (table.load_segments(tmp_path, pair) for pair in table.pairs(tmp_path))
     assert [(s.id, s.source, s.reference, s.hypothesis) for s in german.segments] == [
         ("a", '"Hallo', "hello", "hi"),
         ("c", "Welt", "world", "w"),
@@ -93,7 +93,7 @@ def test_chosen_language_pairs_are_read_and_unknown_ones_refused(write, reader, 
     table = reader("tabular", path=str(path), language_pairs=["cs-en"])
     assert table.pairs(tmp_path) == ("cs-en",)
     with pytest.raises(ConfigError, match="unknown language pair 'de-en'"):
-        table.read(tmp_path, "de-en")
+        table.load_segments(tmp_path, "de-en")
     with pytest.raises(ConfigError, match=r"unknown language pair 'de-fr'\. Did you mean 'de-en'"):
         reader("tabular", path=str(path), language_pairs=["de-fr"]).pairs(tmp_path)
 
@@ -101,7 +101,7 @@ def test_chosen_language_pairs_are_read_and_unknown_ones_refused(write, reader, 
 def test_words_for_no_score_leave_a_segment_unrated(read):
     rows = [f"a\tb\t{text}\n" for text in ("", " ", "NA", "n/a", "NaN", "None", "null", "0")]
     segments = read("source\thypothesis\tscore\n" + "".join(rows), language_pairs=["de-en"])
-    assert (len(segments), segments.rated) == (8, 1)
+    assert (len(segments), segments.n_rated) == (8, 1)
 
 
 TSV = "source\thypothesis\tscore\n"
@@ -269,17 +269,20 @@ def invalid_utf8():
 def test_a_parquet_column_that_cannot_be_decoded_matters_where_it_is_needed(reader, tmp_path, column, reason):
     table = reader("tabular", path=str(tmp_path / "my.parquet"), language_pairs=["de-en"])
     parquet_with(tmp_path / "my.parquet", other=column)
-    assert [(s.source, s.hypothesis) for s in table.read(tmp_path, "de-en").segments] == [("a", "c"), ("b", "d")]
+    assert [(s.source, s.hypothesis) for s in table.load_segments(tmp_path, "de-en").segments] == [
+        ("a", "c"),
+        ("b", "d"),
+    ]
     parquet_with(tmp_path / "my.parquet", hypothesis=column)
     with pytest.raises(DataError, match=rf"my\.parquet.*'hypothesis' .*{reason}"):
-        table.read(tmp_path, "de-en")
+        table.load_segments(tmp_path, "de-en")
 
 
 def test_parquet_categories_decimals_and_whole_numbers(reader, tmp_path):
     path = tmp_path / "my.parquet"
     decimals = pa.array(["1.5", None]).cast(pa.decimal128(3, 1))
     parquet_with(path, system=pa.array(["X", "X"]).dictionary_encode(), id=pa.array([7, 8]), score=decimals)
-    segments = reader("tabular", path=str(path), language_pairs=["de-en"]).read(tmp_path, "de-en")
+    segments = reader("tabular", path=str(path), language_pairs=["de-en"]).load_segments(tmp_path, "de-en")
     assert [s.name for s in segments.segments] == ["7:X", "8:X"]
     assert segments.human_scores[0] == 1.5 and math.isnan(segments.human_scores[1])
 
@@ -315,7 +318,7 @@ def test_a_table_rewritten_in_place_is_read_again_whatever_size_and_time_say(rea
             os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
             assert (path.stat().st_size, path.stat().st_ino) == (state.st_size, state.st_ino)
         state = path.stat()
-        read.append(table.read(tmp_path, "none").human_scores[0])
+        read.append(table.load_segments(tmp_path, "none").human_scores[0])
     assert read == [5, 7, 5]
 
 
@@ -325,7 +328,7 @@ def test_a_table_is_checked_once_for_all_language_pairs(write, reader, tmp_path,
     pairs = [f"{first}{second}-en" for first in "abcdefghij" for second in "klmno"]
     path = write("my.tsv", HEAD + "".join(f"{pair}\ta\tb {pair}\t1\n" for pair in pairs))
     table = reader("tabular", path=str(path))
-    texts = {pair: table.read(tmp_path, pair).texts("hypothesis") for pair in table.pairs(tmp_path)}
+    texts = {pair: table.load_segments(tmp_path, pair).texts("hypothesis") for pair in table.pairs(tmp_path)}
     assert texts == {pair: [f"b {pair}"] for pair in pairs}
     assert len(checked) == 1
 
@@ -366,4 +369,4 @@ def test_a_file_without_a_language_pair(write, reader, tmp_path, header, pairs, 
         with pytest.raises(ConfigError, match=f"(?i){expected}"):
             table.pairs(tmp_path)
     else:
-        assert table.pairs(tmp_path) == expected and len(table.read(tmp_path, *expected)) == 1
+        assert table.pairs(tmp_path) == expected and len(table.load_segments(tmp_path, *expected)) == 1

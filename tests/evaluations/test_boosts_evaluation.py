@@ -13,17 +13,17 @@ from some_settings import changed, simulated, table_rows
 from bmx_grid.boosts.feature_mix import FeatureMix
 from bmx_grid.boosts.learned import Learned
 from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
-from bmx_grid.boosts.recipe import ChosenOn, Fixed, Identity, write_recipe
+from bmx_grid.boosts.recipe import ChosenOn, Identity, RecipeBoost, write_recipe
 from bmx_grid.core.configure import build
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.ragged import Ragged
 from bmx_grid.datasets.segments import Judgements
 from bmx_grid.evaluations import held_out
 from bmx_grid.evaluations.base import Estimate, Evaluation
-from bmx_grid.evaluations.boost_evidence import ALL, BoostRow, contrasts, over_pairs
+from bmx_grid.evaluations.boost_evidence import ALL, BoostRow, build_contrasts, pool_language_pairs
 from bmx_grid.evaluations.boosts import BoostEvaluation
 from bmx_grid.evaluations.grid_surface import GridEvaluation
-from bmx_grid.evaluations.held_out import folds_of, nuisance_of, rated_of
+from bmx_grid.evaluations.held_out import folds_of, nuisance_of, select_rated
 from bmx_grid.evaluations.verdicts import (
     CONFOUNDED,
     HELPS,
@@ -34,8 +34,8 @@ from bmx_grid.evaluations.verdicts import (
     REDUNDANT,
     TOO_LITTLE,
     Verdict,
-    asked,
-    judged,
+    collect_evidence,
+    label_gains,
 )
 from bmx_grid.measures.grid import Point, PowerRange
 from bmx_grid.measures.means import MeansInParts
@@ -81,7 +81,7 @@ def evidence(gain=UP, partial_r=UP, units=20, **more):
 
 
 def verdict(inputs):
-    return judged([inputs])[0]
+    return label_gains([inputs])[0]
 
 
 @pytest.mark.parametrize(
@@ -133,11 +133,11 @@ def test_a_family_is_corrected_by_holm(gain_p, partial_p, alone, among_forty):
     single = evidence(dataclasses.replace(UP, p=gain_p), dataclasses.replace(UP, p=partial_p), left=0.006)
     family = [single, *[evidence(UNCLEAR, UNCLEAR)] * 39]
     assert verdict(single).label == alone
-    in_family = judged(family)[0]
+    in_family = label_gains(family)[0]
     assert (in_family.label, in_family.tried) == (among_forty, 40)
-    assert judged([single, evidence(Estimate(), Estimate())])[0] == dataclasses.replace(verdict(single), tried=2), (
-        "undefined: no test"
-    )
+    assert label_gains([single, evidence(Estimate(), Estimate())])[0] == dataclasses.replace(
+        verdict(single), tried=2
+    ), "undefined: no test"
 
 
 # Over several pairs --------------------------------------------------------------------------------------------------
@@ -149,10 +149,12 @@ def test_the_interval_over_pairs_reaches_as_far_as_students_t_and_the_joint_boot
     test = scipy.stats.ttest_1samp(values, 0)
     t = test.confidence_interval(0.95)
     for joint in (Estimate(0, -1.0, 0.0, 0.9), Estimate(0, t.low + 0.001, t.high + 0.1, 0.0)):
-        estimate = over_pairs([*values, NAN], joint)
+        estimate = pool_language_pairs([*values, NAN], joint)
         expected = (values.mean(), min(t.low, joint.low), max(t.high, joint.high), max(test.pvalue, joint.p))
         assert (estimate.value, estimate.low, estimate.high, estimate.p) == pytest.approx(expected)
-    assert np.isnan([over_pairs(values.tolist(), Estimate()).low, over_pairs(values[:2].tolist(), joint).low]).all()
+    assert np.isnan(
+        [pool_language_pairs(values.tolist(), Estimate()).low, pool_language_pairs(values[:2].tolist(), joint).low]
+    ).all()
 
 
 def test_pairs_that_are_copies_of_each_other_do_not_narrow_the_interval():
@@ -193,7 +195,7 @@ def test_pairs_that_are_copies_of_each_other_do_not_narrow_the_interval():
 )
 def test_a_boost_has_one_verdict_at_its_declared_point_and_further_questions(pairs_at, points):
     lines = [BoostRow("toy", ALL, "m", "e", "b", "metric", point, UP, pairs, 9, 9) for point, pairs in pairs_at.items()]
-    assert [question.point for question in asked(lines, ["b", "other"])] == points
+    assert [question.point for question in collect_evidence(lines, ["b", "other"])] == points
 
 
 def test_questions_are_families_of_their_own():
@@ -277,11 +279,11 @@ def shared():
 def recipe_of(tmp_path_factory):
     def make(**fields):
         """A recipe, by default for the simulated settings: the power mean at w = .4, p = -1."""
-        metric = Identity.of("metric", "hash", HashMetric(), HashMetric().signature)
+        metric = Identity.from_part("metric", "hash", HashMetric(), HashMetric().signature)
         constants, path = {"w": 0.4, "p": -1.0}, tmp_path_factory.mktemp("recipes") / "recipe.json"
         known = {"metric": metric, "constants": constants, **fields}
         write_recipe(path, dataclasses.replace(recipe(boost=OWN_GRID), **known))
-        return Fixed(recipe=str(path))
+        return RecipeBoost(recipe=str(path))
 
     return make
 
@@ -379,9 +381,11 @@ def test_resamples_of_differences_of_outputs_draw_the_items_of_their_clusters():
     items, used = np.arange(93) // 3, np.ones(93, dtype=bool)
     lengths = np.zeros((93, 1))
     nuisance = nuisance_of(base, lengths, [], [], items)
-    rated = rated_of("pearson", base, human, lengths, items, nuisance, used, 0, items)
-    of_items = contrasts("pearson", rated, {("b", "cross_fitted"): scores}, 0, statistic="pdp")
-    resampled = of_items.under([np.equal.outer(items, np.arange(31)).astype(float)])  # one item in each resample
+    rated = select_rated("pearson", base, human, lengths, items, nuisance, used, 0, items)
+    of_items = build_contrasts("pearson", rated, {("b", "cross_fitted"): scores}, 0, statistic="pdp")
+    resampled = of_items.resample_gains(
+        [np.equal.outer(items, np.arange(31)).astype(float)]
+    )  # one item in each resample
     expected = [
         r(scores[items == item], human[items == item]) - r(base[items == item], human[items == item])
         for item in range(1, 31)

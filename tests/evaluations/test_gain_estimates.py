@@ -63,7 +63,7 @@ def in_turn(settings, boosts, **options):
                 for row in table_rows(evaluation, result, table):
                     tables[table].append({**names, **vars(row)})
         settings = [
-            setting.with_points(evaluation.points(result)).with_gains(evaluation.gains(result))
+            setting.add_points(evaluation.points(result)).add_gains(evaluation.gains(result))
             for setting, result in zip(settings, results, strict=True)
         ]
     return tables
@@ -155,9 +155,9 @@ def test_a_gain_is_the_same_number_in_every_table(settings, kind):
     judged = dataclasses.replace(BOOSTS, grid=grid, boosts=boosts)
     tests = dataclasses.replace(TESTS, grid=grid, statistics=(kind,), tests=("perm_inputs", "bootstrap"))
     of_grid = grid.evaluate(few)
-    few = [setting.with_points(grid.points(result)) for setting, result in zip(few, of_grid, strict=True)]
+    few = [setting.add_points(grid.points(result)) for setting, result in zip(few, of_grid, strict=True)]
     of_boosts = judged.evaluate(few)
-    known = [setting.with_gains(judged.gains(result)) for setting, result in zip(few, of_boosts, strict=True)]
+    known = [setting.add_gains(judged.gains(result)) for setting, result in zip(few, of_boosts, strict=True)]
     of_tests = tests.evaluate(known)
     for result, boosts_of_setting, rows in zip(of_grid, of_boosts, of_tests, strict=True):
         gains = {}
@@ -177,7 +177,7 @@ def test_a_gain_that_no_boost_estimated_has_the_same_value_and_interval(settings
     """Tests without boosts estimate it themselves, with their own resamples."""
     (setting, _) = settings
     (result,) = GRID.evaluate([setting])
-    setting = setting.with_points(GRID.points(result))
+    setting = setting.add_points(GRID.points(result))
     judged = dataclasses.replace(BOOSTS, resamples=60)
     (of_boosts,) = judged.evaluate([setting])
     (without,) = TESTS.evaluate([setting])

@@ -23,19 +23,19 @@ GRID = GridEvaluation(p=PowerRange(-2, 2, 0.1), w=(0.0, 0.4, 1.0), fixed={"erasu
 def test_a_published_point_is_evaluated_at_the_nearest_grid_point_the_lower_of_two():
     setting = finished()
     result = GRID.surface(setting)
-    assert (result.published.w, result.published.p) == (0.4, -1.0)
+    assert (result.published_row.w, result.published_row.p) == (0.4, -1.0)
     of_grid = result.grid.correlation[result.spec.p.index(-1.0), 1]
-    assert result.published.correlation == pytest.approx(of_grid, abs=1e-12), "the surface is exact to 1e-12"
+    assert result.published_row.correlation == pytest.approx(of_grid, abs=1e-12), "the surface is exact to 1e-12"
     of_scores = pearsonr(result.boosted["published"], setting.segments.human_scores)[0]
-    assert result.published.correlation == pytest.approx(of_scores, abs=1e-12)
+    assert result.published_row.correlation == pytest.approx(of_scores, abs=1e-12)
 
 
 def test_what_was_known_as_a_setting_ended_is_not_computed_again():
     setting = finished()
     known = GRID.surface(setting)
     again = dataclasses.replace(setting, surface=known)
-    assert GRID.of_scope([again])[0] is known
-    assert GRID.of_scope([setting])[0] is not known
+    assert GRID.evaluate_scope([again])[0] is known
+    assert GRID.evaluate_scope([setting])[0] is not known
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_what_was_known_as_a_setting_ended_is_not_computed_again():
 def test_without_a_point_on_the_grid_there_is_no_number(point):
     evaluation = dataclasses.replace(GRID, fixed={} if point is None else {"erasure": point})
     result = evaluation.surface(finished())
-    assert np.isnan([result.published.p, result.published.correlation]).all()
+    assert np.isnan([result.published_row.p, result.published_row.correlation]).all()
     assert np.isnan(evaluation.segment_columns(result)["boosted_published"]).all()
 
 
@@ -71,7 +71,7 @@ def test_the_metric_alone_has_a_baseline_counts_its_segments_and_has_no_grid():
     counts = ("n_segments", "n_rated", "n_used", "n_undefined", "plateau")
     assert [getattr(result.grid, name) for name in counts] == [30, 20, 20, 0, 0]
     nothing = ("best", "best_p", "best_w", "share_shifted", "length_control")
-    assert np.isnan([result.published.correlation, *(getattr(result.grid, name) for name in nothing)]).all()
+    assert np.isnan([result.published_row.correlation, *(getattr(result.grid, name) for name in nothing)]).all()
     assert all(len(column) == 0 for column in GRID.columns(result)["grid"].values())
     assert np.isnan(GRID.segment_columns(result)["boosted_published"]).all()
     assert not result.shifted.any() and len(result.shifted) == 30
@@ -99,7 +99,7 @@ def test_means_that_are_too_many_to_hold_are_made_in_parts_with_the_same_numbers
         settings[1], sources=[f"other {row}" if row > 9 else f"quelle {row // 2}" for row in range(40)]
     )
     evaluation = dataclasses.replace(GRID, correlation=kind)
-    whole = evaluation.of_scope(settings)
+    whole = evaluation.evaluate_scope(settings)
     read = []
     aggregate = PowerMean.aggregate
 
@@ -110,7 +110,7 @@ def test_means_that_are_too_many_to_hold_are_made_in_parts_with_the_same_numbers
     monkeypatch.setattr(PowerMean, "aggregate", noted)
     monkeypatch.setattr(means, "HELD_CELLS", 0)
     monkeypatch.setattr(means, "PART_CELLS", 40 * 15)
-    in_parts = evaluation.of_scope(settings)
+    in_parts = evaluation.evaluate_scope(settings)
     assert max(read) == 15, "39 or 40 segments by 15 powers, of 40"
     for one, other in zip(whole, in_parts, strict=True):
         assert other.grid.correlation == pytest.approx(one.grid.correlation, abs=1e-13, nan_ok=True)

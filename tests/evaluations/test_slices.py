@@ -9,7 +9,7 @@ from scipy import stats
 from some_settings import finished, table_rows
 
 from bmx_grid.analysis import slices as question
-from bmx_grid.analysis.base import FACTORS, Given
+from bmx_grid.analysis.base import FACTORS, SweepTables
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.datasets.segments import Judgements
 from bmx_grid.evaluations.levels import LevelsEvaluation
@@ -169,7 +169,7 @@ def test_the_page_has_a_table_for_each_column():
     rows = rows_of(LevelsEvaluation(resamples=40, by=("domain", "system")), setting_of())
     names = dict(zip(FACTORS, ("toy", "de-en", "m"), strict=False))
     frame = pd.DataFrame([{**names, "explainer": name, **vars(row)} for name in "ab" for row in rows.values()])
-    tables = list(question.tables(question.compute(Given({"slices": frame}))))
+    tables = list(question.tables(question.compute(SweepTables({"slices": frame}))))
     assert [table.stem for table in tables] == ["slices_domain", "slices_system"]
     # The metric alone once for both explainers.
     assert len(tables[0].rows) == 2 * (1 + 2)

@@ -47,7 +47,7 @@ def read(tmp_path):
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
         explainer = Imported(file=str(path), **{"language_pairs": ("xx-yy",), **settings})
-        return explainer.given(segment_set or segments(), words)
+        return explainer.load_attributions(segment_set or segments(), words)
 
     return make
 

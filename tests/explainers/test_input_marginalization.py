@@ -16,7 +16,7 @@ from tiny_models import MAX_LENGTH, tiny_bert, tiny_gpt2, tiny_roberta, tiny_xlm
 from bmx_grid.core.errors import UnavailableError
 from bmx_grid.explainers import input_marginalization as module
 from bmx_grid.explainers.input_marginalization import InputMarginalization, load_masked_lm, propose, window
-from bmx_grid.models.encoding import truncated
+from bmx_grid.models.encoding import count_truncated
 
 SENTENCE = ("The", "cat", "sat", "on", "the", "mat", "yesterday", ".")
 SIDES = [
@@ -166,7 +166,7 @@ def test_sides_longer_than_the_model_are_read_in_windows_and_counted(bert, no_te
         _, attributions = explained(marginalization(bert), words)
     assert np.isfinite(attributions).all()
     lm = load_masked_lm(str(bert), None, "float32", "cpu", 512)
-    assert truncated() == len(words)
+    assert count_truncated() == len(words)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         explained(marginalization(bert), words)

@@ -34,7 +34,7 @@ def test_weights_keep_their_values_and_lose_their_places(tiny_model):
 
 def test_a_shuffled_metric_is_another_one_and_the_plain_one_stays_as_it_was(tiny_model):
     plain = BertScore(model=tiny_model("bert"), layer=1, device="cpu")
-    shuffled = plain.with_shuffled_weights(3)
+    shuffled = plain.shuffle_weights(3)
     assert "shuffled" not in plain.fingerprint()
     assert shuffled.fingerprint() == {**plain.fingerprint(), "shuffled": 3}
     before = score(plain, PAIRS)
@@ -49,7 +49,7 @@ def test_attributions_are_those_of_the_shuffled_metric_and_scores_those_of_the_p
     explanations = explain(metric, explainer, PAIRS, seed=2)
     assert [explanation.base_score for explanation in explanations] == score(metric, PAIRS).tolist()
     if not inner.stochastic:  # else the draws are made from the explainer's identity as well
-        expected = explain(metric.with_shuffled_weights(5), inner, PAIRS, seed=2)
+        expected = explain(metric.shuffle_weights(5), inner, PAIRS, seed=2)
         for explanation, of_inner in zip(explanations, expected, strict=True):
             assert truth_of(explanation).tolist() == truth_of(of_inner).tolist()
             assert explanation.attributions["hypothesis"].tolist() == of_inner.attributions["hypothesis"].tolist()

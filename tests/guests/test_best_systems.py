@@ -2,7 +2,7 @@
 
 from some_frames import completed
 
-from bmx_grid.analysis.base import Given
+from bmx_grid.analysis.base import SweepTables
 from bmx_grid.guests.difficulty import best_systems
 
 PLACE = {"dataset": "toy", "language_pair": "de-en", "explainer": "none", "human_name": "da"}
@@ -26,14 +26,14 @@ def rows():
 
 
 def shown_tables(**rows_of):
-    frames = Given({name: completed(table, best_systems.ROW_TYPES[name]) for name, table in rows_of.items()})
+    frames = SweepTables({name: completed(table, best_systems.ROW_TYPES[name]) for name, table in rows_of.items()})
     return list(best_systems.tables(best_systems.compute(frames)))
 
 
 def test_all_systems_and_the_best_30_percent_with_intervals():
     (table,) = shown_tables(top_systems=rows())
     assert table.header == ("metric", "systems", "r", "τ", "ρ")
-    assert [[cell.shown for cell in row] for row in table.rows] == [
+    assert [[cell.display_text for cell in row] for row in table.rows] == [
         ["bleu", "10", *["0.500 [0.400, 0.600]"] * 3],
         ["da", "10", *["0.100 [0.000, 0.200]"] * 3],
         ["bleu", "3", *["0.150 [0.050, 0.250]"] * 3],
@@ -61,9 +61,9 @@ def test_the_histogram_and_the_words_are_shown_for_all_and_the_best_systems():
         for place, token in enumerate(("cat", "##s"))
     ]
     histogram, listed = shown_tables(difficulty=bins, difficult_words=words)
-    assert [cell.shown for cell in histogram.rows[0]] == ["10", "0.00", "0.50", "0.750", "0.300", "40", "4", "1"]
+    assert [cell.display_text for cell in histogram.rows[0]] == ["10", "0.00", "0.50", "0.750", "0.300", "40", "4", "1"]
     assert [len(group) for group in histogram.groups] == [2, 2]
-    assert [[cell.shown for cell in row] for row in listed.rows] == [
+    assert [[cell.display_text for cell in row] for row in listed.rows] == [
         ["7", "cat", "10", "0.100"],
         ["7", "##s", "10", "0.200"],
         ["7", "cat", "3", "0.030"],
@@ -88,5 +88,5 @@ def test_differences_of_the_metric_that_is_fitted_on_the_systems():
     (table,) = [table for stem, table in tables.items() if "differences" in stem]
     assert table.header == ("metric", "against", "statistic", "systems", "difference")
     assert {row[0].value for row in table.rows} == {"da"} and len(table.rows) == 2 * 2 * 2
-    shown = {row[3].value: row[4].shown for row in table.rows}
+    shown = {row[3].value: row[4].display_text for row in table.rows}
     assert shown == {3: "0.300 [-0.200, 0.800]", 10: "1.000 [0.500, 1.500]"}

@@ -17,7 +17,7 @@ from bmx_grid.core.identity import digest
 from bmx_grid.core.storage import files_of, place, replacing
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.guests.datscore.combined import Combined, one_vs_rest
-from bmx_grid.guests.datscore.kept_values import kept
+from bmx_grid.guests.datscore.kept_values import open_values
 from bmx_grid.metrics.base import Metric
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.sentence_bleu import SentenceBleu
@@ -45,7 +45,7 @@ def columns_of(*metrics) -> np.ndarray:
 def test_scores_are_z_scores_weighted_by_agreement():
     metrics = SentenceBleu(), Chrf(), Ter()
     raw = columns_of(*metrics)
-    fitted = Combined(metrics=("sentence_bleu", "chrf", "ter")).fitted(SEGMENTS)
+    fitted = Combined(metrics=("sentence_bleu", "chrf", "ter")).fit(SEGMENTS)
     standard = (raw - raw.mean(axis=0)) / raw.std(axis=0)
     weights = one_vs_rest(standard, "abc")[0]
     assert fitted.part_weights().tolist() == pytest.approx(weights.tolist(), abs=1e-12)
@@ -61,28 +61,28 @@ def test_raw_scores_with_weights_of_ones_own_need_no_set(weights, expected):
     metric = Combined(metrics=("sentence_bleu", "chrf"), weights=weights, scale="raw")
     raw = columns_of(SentenceBleu(), Chrf())
     assert metric.score(ITEMS).tolist() == pytest.approx((raw @ np.array(expected)).tolist(), abs=1e-15)
-    assert metric.fitted(SEGMENTS).fingerprint() == metric.fingerprint()
+    assert metric.fit(SEGMENTS).fingerprint() == metric.fingerprint()
 
 
 def test_what_it_was_fitted_to_is_identity():
     metric = Combined(metrics=("sentence_bleu", "chrf"))
-    on_five, on_four = metric.fitted(SEGMENTS), metric.fitted(rated(ITEMS[:4]))
+    on_five, on_four = metric.fit(SEGMENTS), metric.fit(rated(ITEMS[:4]))
     assert len({json.dumps(each.fingerprint()) for each in (metric, on_five, on_four)}) == 3
     assert on_five.set in on_five.signature
-    assert metric.fitted(rated(ITEMS)).fingerprint() == on_five.fingerprint()
+    assert metric.fit(rated(ITEMS)).fingerprint() == on_five.fingerprint()
 
 
 def test_members_score_the_set_once_for_all_chunks_and_processes(tmp_path):
     log = tmp_path / "calls"
     members = (("one", HashMetric(1, str(log))), ("two", HashMetric(2, str(log))))
-    metric = Combined(metrics=members, cache_dir=str(tmp_path / "cache")).fitted(SEGMENTS)
+    metric = Combined(metrics=members, cache_dir=str(tmp_path / "cache")).fit(SEGMENTS)
     together = metric.score(metric.fitted_on)
     chunks = np.concatenate([metric.score([item]) for item in metric.fitted_on])
     assert together.tolist() == chunks.tolist()
-    kept.cache_clear()  # as another process
+    open_values.cache_clear()  # as another process
     assert metric.score(metric.fitted_on).tolist() == together.tolist()
     assert log.read_text().split() == ["5", "5"]
-    metric.score([metric.fitted_on[0].with_text("hypothesis", "another")] * 2)
+    metric.score([metric.fitted_on[0].replace_text("hypothesis", "another")] * 2)
     assert log.read_text().split() == ["5", "5", "1", "1"]  # a perturbation: once for each metric
 
 
@@ -108,10 +108,10 @@ def test_a_file_of_scores_is_a_member(scores):
     node = {"_target_": "bmx_grid.guests.datscore.combined.Combined", "weights": "equal", "scale": "raw"}
     node["metrics"] = ["chrf", {"imported": {"file": str(scores), "name": "mine", "language_pairs": ["de-en"]}}]
     template = build(node, Metric, "metric.combined")
-    (metric,) = template.members("combined", [SEGMENTS]).values()
-    fitted = metric.fitted(SEGMENTS)
+    (metric,) = template.expand("combined", [SEGMENTS]).values()
+    fitted = metric.fit(SEGMENTS)
     with pytest.warns(UserWarning, match="1 of 5 segments have no score"):
-        scored = metric.fitted(SEGMENTS).given(SEGMENTS)
+        scored = metric.fit(SEGMENTS).load_scores(SEGMENTS)
     assert fitted.part_names == ("chrf", "mine")
     expected = (Chrf().score(ITEMS) + np.array([0.3, np.nan, 0.1, 0.9, 0.5])) / 2
     assert scored.base_scores.tolist() == pytest.approx(expected.tolist(), nan_ok=True, abs=1e-15)
@@ -130,8 +130,8 @@ def test_what_was_made_before_an_error_is_kept_and_a_damaged_file_is_made_again(
         return [[ord(text), math.nan] for text in contents]
 
     def values(texts):
-        kept.cache_clear()  # as another process
-        return kept(folder, "parts", "{}").values(texts, "abc", make)
+        open_values.cache_clear()  # as another process
+        return open_values(folder, "parts", "{}").values(texts, "abc", make)
 
     with pytest.raises(KeyboardInterrupt):
         values("abc")

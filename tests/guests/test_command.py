@@ -12,7 +12,7 @@ from pairs import rated
 from started import wait_for
 
 import bmx_grid as bmx
-from bmx_grid.api.compose import composed
+from bmx_grid.api.compose import compose_config
 from bmx_grid.attribution.promises import OF_METRICS, short_items
 from bmx_grid.core.configure import build, load_option
 from bmx_grid.core.errors import ComponentError, ConfigError, UnavailableError
@@ -91,9 +91,9 @@ def test_it_keeps_what_metrics_promise(promise, written):
 
 def test_it_is_what_its_program_says(written):
     metric = written(OVERLAP)
-    assert list(metric.members("command", [])) == ["overlap"]
-    assert list(written(OVERLAP, name="mine").members("command", [])) == ["mine"]
-    said = program.described(program.declared(metric._started, 60))
+    assert list(metric.expand("command", [])) == ["overlap"]
+    assert list(written(OVERLAP, name="mine").expand("command", [])) == ["mine"]
+    said = program.describe_program(program.read_declaration(metric._full_command, 60))
     assert said == "overlap|version:1|model:words"
 
 
@@ -128,7 +128,7 @@ def test_a_program_that_does_not_say_what_it_is_is_unavailable(code, message, wr
     with pytest.raises(UnavailableError, match=message):
         metric.check()
     # The plan goes on: `check` says what is missing.
-    assert list(metric.members("command", [])) == ["command"]
+    assert list(metric.expand("command", [])) == ["command"]
 
 
 def test_a_program_that_ends_at_the_same_text_twice_is_given_up(written, tmp_path):
@@ -149,7 +149,7 @@ def test_a_program_that_waits_too_long_is_ended(written):
 def silent(written, monkeypatch):
     """A metric whose program writes no declaration, and the timeouts of its starts."""
     starts = []
-    start = program.Program.started
+    start = program.Program.start
 
     def counted(command, timeout):
         starts.append(timeout)
@@ -163,9 +163,9 @@ def silent(written, monkeypatch):
 
 def test_a_program_that_is_silent_is_waited_for_once(silent):
     metric, starts = silent
-    assert list(metric.members("command", [])) == ["command"]
+    assert list(metric.expand("command", [])) == ["command"]
     for pair in ("de-en", "fr-en"):
-        assert metric.fitted(rated(ITEMS, pair)).declared == ""
+        assert metric.fit(rated(ITEMS, pair)).declared == ""
     with pytest.raises(UnavailableError, match=r"wrote nothing for 0\.2 s, before it wrote its declaration"):
         metric.check()
     assert starts == [0.2]
@@ -262,6 +262,6 @@ def test_a_file_may_name_a_command_that_the_user_lists(tmp_path, monkeypatch):
     for listed in ("", "touch", "touch a b", "touch 'a"):
         monkeypatch.setenv("BMX_ALLOWED_COMMANDS", listed)
         with pytest.raises(ConfigError, match="metric.x.command: .* or list the whole command in .*BMX_ALLOWED_COMM"):
-            composed(*chosen)
+            compose_config(*chosen)
     monkeypatch.setenv("BMX_ALLOWED_COMMANDS", "echo\ntouch 'a b'")
-    assert composed(*chosen)["metric"]["x"]["command"] == ["touch", "a b"]
+    assert compose_config(*chosen)["metric"]["x"]["command"] == ["touch", "a b"]

@@ -10,11 +10,11 @@ from fakes import ROOT
 from scipy.stats import binomtest
 from some_settings import finished, table_rows
 
-from bmx_grid.analysis.base import FACTORS, Given
+from bmx_grid.analysis.base import FACTORS, SweepTables
 from bmx_grid.core.ragged import Ragged
 from bmx_grid.datasets.aces import Aces
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet, clusters
-from bmx_grid.evaluations.base import Finished
+from bmx_grid.evaluations.base import ScoredSetting
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.guests.contrastive import phenomena
 from bmx_grid.guests.contrastive.aces_score import CATEGORY
@@ -29,14 +29,14 @@ def aces(pair, base=None, boosted=None, attributions=None):
     """A setting of the made-up ACES; base: of good and incorrect in turn."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        segments = Aces(name="aces").read(ROOT / "tests" / "layouts", pair)
+        segments = Aces(name="aces").load_segments(ROOT / "tests" / "layouts", pair)
     metric = Chrf()
     items = segments.items(metric.reads)
     scores = metric.score(items) if base is None else np.array(base, dtype=float)
     by_role = {} if attributions is None else {"hypothesis": Ragged.from_rows(attributions(segments))}
     points = {} if boosted is None else {"published": np.array(boosted, dtype=float)}
     labels = clusters([segments])[0].tolist()
-    return Finished(
+    return ScoredSetting(
         segments, "chrf", "erasure", metric, Erasure(), items, AttributionSet(scores, by_role), labels, points
     )
 
@@ -53,7 +53,7 @@ def of_phenomena(names, scores):
     items = segment_set.items(metric.reads)
     labels = clusters([segment_set])[0].tolist()
     attributed = AttributionSet(np.array(scores, dtype=float), {})
-    return Finished(segment_set, "chrf", "erasure", metric, Erasure(), items, attributed, labels, {})
+    return ScoredSetting(segment_set, "chrf", "erasure", metric, Erasure(), items, attributed, labels, {})
 
 
 def aces_rows_of(*settings, resamples=200):
@@ -194,10 +194,10 @@ def test_the_page_has_metrics_side_by_side_and_boosts():
         for row in rows_of(aces("de-en", [1, 0] * 6, boosted=[1, 0] * 6)).values():
             names = dict(zip(FACTORS, ("aces", row.language_pair, metric, "erasure"), strict=True))
             rows.append({**vars(row), **names})
-    tables = list(phenomena.tables(phenomena.compute(Given({"contrastive": pd.DataFrame(rows)}))))
+    tables = list(phenomena.tables(phenomena.compute(SweepTables({"contrastive": pd.DataFrame(rows)}))))
     assert [table.stem for table in tables] == ["contrastive_aces", "contrastive_boosts"]
     assert tables[0].header[1:3] == ("m1", "m2") and len(tables[0].rows) == 1 + 4
-    assert not list(phenomena.tables(phenomena.compute(Given({}))))
+    assert not list(phenomena.tables(phenomena.compute(SweepTables({}))))
 
 
 def test_the_page_has_the_aces_score_of_each_metric():
@@ -210,7 +210,7 @@ def test_the_page_has_the_aces_score_of_each_metric():
         "contrastive": pd.DataFrame([{**vars(row), **dict(zip(FACTORS, names, strict=True))} for row in contrasts]),
         "aces_score": pd.DataFrame(rows),
     }
-    _, table = phenomena.tables(phenomena.compute(Given(frames)))
+    _, table = phenomena.tables(phenomena.compute(SweepTables(frames)))
     assert table.header == ("category", "m1", "weight")
     frame = table.frame()
     assert frame["category"].tolist()[:2] == ["ACES-Score", "addition"]

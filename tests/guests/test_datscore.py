@@ -9,9 +9,9 @@ from bmx_grid.guests.datscore import datscore
 from bmx_grid.guests.datscore.bartscore import BartScore, score_of
 from bmx_grid.guests.datscore.combined import one_vs_rest
 from bmx_grid.guests.datscore.datscore import DatScore
-from bmx_grid.guests.datscore.kept_values import kept
+from bmx_grid.guests.datscore.kept_values import open_values
 from bmx_grid.guests.datscore.language_codes import languages_of, load_translator
-from bmx_grid.guests.datscore.translation import forced, translate
+from bmx_grid.guests.datscore.translation import target_log_probabilities, translate
 from bmx_grid.words.perturbation import Item
 
 ITEMS = [
@@ -40,7 +40,9 @@ def test_bartscore_of_directions(tiny_model):
     loaded = load_translator(tiny_model("m2m100"), None, "float32", "auto")
     with_code = of_direction("reference->hypothesis", language_code="scored").score(ITEMS)
     for item, score in zip(ITEMS, with_code, strict=True):
-        likely, *_ = forced(loaded, [item.reference], [item.hypothesis], languages_of(loaded, "en", "en"))
+        likely, *_ = target_log_probabilities(
+            loaded, [item.reference], [item.hypothesis], languages_of(loaded, "en", "en")
+        )
         assert score == pytest.approx(likely.values.mean(), abs=1e-6)
     both = of_direction("reference->hypothesis").score(ITEMS), of_direction("hypothesis->reference").score(ITEMS)
     assert of_direction("f").score(ITEMS).tolist() == pytest.approx(np.mean(both, axis=0).tolist(), abs=1e-6)
@@ -54,7 +56,7 @@ def test_languages_come_from_the_pair(tiny_model):
     metric = BartScore(model=tiny_model("m2m100"), direction="source->hypothesis")
     with pytest.raises(ConfigError, match="give the pair"):
         metric.score(ITEMS)
-    fitted = metric.fitted(rated(ITEMS))
+    fitted = metric.fit(rated(ITEMS))
     assert fitted.fingerprint() != metric.fingerprint()
     stated = BartScore(model=tiny_model("m2m100"), direction="source->hypothesis", **LANGUAGES)
     assert fitted.score(ITEMS).tolist() == stated.score(ITEMS).tolist()
@@ -75,7 +77,8 @@ def plain_datscore(folder: str, augment: str) -> tuple[np.ndarray, list[str]]:
         for given_text, forced_text in ((text, "hypothesis"), ("hypothesis", text)):
             pair = languages_of(loaded, language_of[given_text], language_of[forced_text])
             results = [
-                forced(loaded, [x], [y], pair) for x, y in zip(texts[given_text], texts[forced_text], strict=True)
+                target_log_probabilities(loaded, [x], [y], pair)
+                for x, y in zip(texts[given_text], texts[forced_text], strict=True)
             ]
             used = [(likely.values[~is_code], entropy.values[~is_code]) for likely, entropy, is_code in results]
             columns.append([(likely * entropy).sum() / len(likely) for likely, entropy in used])
@@ -86,7 +89,7 @@ def plain_datscore(folder: str, augment: str) -> tuple[np.ndarray, list[str]]:
 def test_equal_to_a_plain_loop_over_directions(tiny_model, tmp_path):
     folder = tiny_model("m2m100")
     columns, names = plain_datscore(folder, "fr")
-    metric = DatScore(model=folder, augment=("fr",), cache_dir=str(tmp_path)).fitted(rated(ITEMS))
+    metric = DatScore(model=folder, augment=("fr",), cache_dir=str(tmp_path)).fit(rated(ITEMS))
     assert list(metric.part_names) == names
     near = {"rel": 1e-6, "abs": 2e-6}  # of float32, whose last digit at -30 is 2e-6 already
     part_scores = metric.part_scores(ITEMS)
@@ -117,27 +120,27 @@ def test_nothing_is_scored_or_translated_twice(tiny_model, tmp_path, monkeypatch
 
     def counting(loaded, sources, targets, languages, **options):
         scored.extend(zip(sources, targets, [languages.target] * len(sources), strict=True))
-        return forced(loaded, sources, targets, languages, **options)
+        return target_log_probabilities(loaded, sources, targets, languages, **options)
 
     def translating(loaded, texts, *rest):
         translated.extend(texts)
         return translate(loaded, texts, *rest)
 
-    monkeypatch.setattr("bmx_grid.guests.datscore.bartscore.forced", counting)
+    monkeypatch.setattr("bmx_grid.guests.datscore.bartscore.target_log_probabilities", counting)
     monkeypatch.setattr(datscore, "translate", translating)
     settings = {"model": tiny_model("m2m100"), "augment": ("fr",), "cache_dir": str(tmp_path)}
-    metric = DatScore(**settings).fitted(rated(ITEMS))
+    metric = DatScore(**settings).fit(rated(ITEMS))
     first = metric.score(ITEMS[:2])
     assert len(translated) == len(set(translated)) == 6  # three sources, three references
     assert len(scored) == len(set(scored)) == 8 * len(ITEMS)
-    kept.cache_clear()  # as in another process, with other weights
-    assert DatScore(**settings).fitted(rated(ITEMS)).score(ITEMS).tolist()[:2] == first.tolist()
-    DatScore(**settings, term_weights="uniform", length="sum").fitted(rated(ITEMS)).score(ITEMS)
+    open_values.cache_clear()  # as in another process, with other weights
+    assert DatScore(**settings).fit(rated(ITEMS)).score(ITEMS).tolist()[:2] == first.tolist()
+    DatScore(**settings, term_weights="uniform", length="sum").fit(rated(ITEMS)).score(ITEMS)
     assert (len(translated), len(scored)) == (6, 8 * len(ITEMS))
-    metric.score([ITEMS[0].with_text("hypothesis", "A cat sat .")])
+    metric.score([ITEMS[0].replace_text("hypothesis", "A cat sat .")])
     assert (len(translated), len(scored)) == (6, 8 * len(ITEMS) + 8)  # the source's translation is known
 
 
 def test_a_translation_into_a_texts_own_language_is_refused_while_planning(tiny_model):
     with pytest.raises(ConfigError, match="the source of fr-en is in fr already"):
-        DatScore(model=tiny_model("m2m100"), augment=("fr",)).fitted(rated(ITEMS, "fr-en"))
+        DatScore(model=tiny_model("m2m100"), augment=("fr",)).fit(rated(ITEMS, "fr-en"))

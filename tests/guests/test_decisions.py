@@ -8,10 +8,10 @@ import pytest
 from sklearn.metrics import fbeta_score, precision_recall_fscore_support
 from some_settings import finished, table_rows, translated
 
-from bmx_grid.analysis.base import FACTORS, Given
+from bmx_grid.analysis.base import FACTORS, SweepTables
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
-from bmx_grid.evaluations.base import Finished
+from bmx_grid.evaluations.base import ScoredSetting
 from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.guests.decisions import good_decisions
 from bmx_grid.guests.decisions.decisions import DecisionsEvaluation, best_threshold
@@ -34,7 +34,7 @@ def setting_of(human, base, boosted=None, systems=1):
     items = segment_set.items(metric.reads)
     labels = [segment.source for segment in segments]
     scores = AttributionSet(np.array(base, dtype=float), {})
-    return Finished(segment_set, "chrf", "erasure", metric, Erasure(), items, scores, labels, points)
+    return ScoredSetting(segment_set, "chrf", "erasure", metric, Erasure(), items, scores, labels, points)
 
 
 def rows_of(setting, table, evaluation=EVALUATION):
@@ -158,9 +158,9 @@ def test_the_page_has_both_tables():
         for name, rows in frames.items():
             names = dict(zip(FACTORS, ("toy", "de-en", "m", explainer), strict=True))
             rows += [{**names, **vars(row)} for row in rows_of(setting, name).values()]
-    given = Given({name: pd.DataFrame(rows) for name, rows in frames.items()})
+    given = SweepTables({name: pd.DataFrame(rows) for name, rows in frames.items()})
     filtering, reranking = good_decisions.tables(good_decisions.compute(given))
     # The metric alone once for both explainers.
     assert len(filtering.rows) == len(reranking.rows) == 3
     assert "regret" in reranking.header and "f of all" in filtering.header
-    assert not list(good_decisions.tables(good_decisions.compute(Given({}))))
+    assert not list(good_decisions.tables(good_decisions.compute(SweepTables({}))))

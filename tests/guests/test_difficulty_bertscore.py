@@ -61,7 +61,7 @@ def items_of(system, segments=SEGMENTS) -> list[Item]:
     ],
 )
 def test_equals_plain_loops_over_the_equations(tiny_model, name, settings, plainly):
-    fitted = metric(tiny_model(name), **settings).fitted(segment_set())
+    fitted = metric(tiny_model(name), **settings).fit(segment_set())
     plain = Plain(tiny_model(name), 2, SEGMENTS, **plainly)
     for system, expected in plain.of_systems(SYSTEMS, SYSTEMS).items():
         statistics = fitted.statistics(items_of(system))
@@ -73,19 +73,19 @@ def test_equals_plain_loops_over_the_equations(tiny_model, name, settings, plain
 def test_scores_depend_neither_on_the_batch_nor_on_the_order_of_systems(tiny_model):
     folder = tiny_model("bert")
     everything = [item for system in SYSTEMS for item in items_of(system)]
-    expected = metric(folder).fitted(segment_set()).score(everything)
+    expected = metric(folder).fit(segment_set()).score(everything)
     for order, batch_tokens in ((SYSTEMS[::-1], 1), (["B", "A", "C"], 40)):
         difficulty_bertscore._prepared.cache_clear()
-        fitted = metric(folder, batch_tokens=batch_tokens).fitted(segment_set(systems=order))
+        fitted = metric(folder, batch_tokens=batch_tokens).fit(segment_set(systems=order))
         alone = np.concatenate([fitted.score([item]) for item in everything[::-1]])[::-1]
         assert alone.tolist() == pytest.approx(expected.tolist(), abs=1e-6)
-        assert fitted.fingerprint() == metric(folder).fitted(segment_set()).fingerprint()
+        assert fitted.fingerprint() == metric(folder).fit(segment_set()).fingerprint()
 
 
 def test_each_text_is_embedded_once(tiny_model, monkeypatch):
     texts = embedded(monkeypatch)
     difficulty_bertscore._prepared.cache_clear()
-    fitted = metric(tiny_model("bert")).fitted(segment_set())
+    fitted = metric(tiny_model("bert")).fit(segment_set())
     for system in SYSTEMS:
         fitted.score(items_of(system))
     distinct = {text for reference, outputs in SEGMENTS for text in (reference, *outputs.values())}
@@ -96,16 +96,16 @@ def test_what_it_was_fitted_on_is_its_identity(tiny_model):
     alone = metric(tiny_model("bert"))
     fits = {
         "unfitted": alone,
-        "all": alone.fitted(segment_set()),
-        "two": alone.fitted(segment_set(systems=["A", "B"])),
-        "other segments": alone.fitted(segment_set(SEGMENTS[:2])),
+        "all": alone.fit(segment_set()),
+        "two": alone.fit(segment_set(systems=["A", "B"])),
+        "other segments": alone.fit(segment_set(SEGMENTS[:2])),
     }
     signatures = {fit.signature for fit in fits.values()}
     assert len(signatures) == len({str(fit.fingerprint()) for fit in fits.values()}) == len(fits)
     assert "fitted_on:nothing" in fits["unfitted"].signature
     assert "fitted_on:3 systems (A+B+C) on 4 segments, " in fits["all"].signature
     shuffled = segment_set()
-    assert alone.fitted(shuffled.take(np.arange(len(shuffled))[::-1])) == fits["all"]
+    assert alone.fit(shuffled.take(np.arange(len(shuffled))[::-1])) == fits["all"]
     assert pickle.loads(pickle.dumps(fits["all"])) == fits["all"]
 
 
@@ -120,7 +120,7 @@ def test_unfitted_it_is_bert_score_and_says_so(tiny_model):
 
 def test_where_all_systems_say_the_same_as_the_reference_the_score_is_0_and_counted(tiny_model):
     segments = [(REFERENCE, {"A": REFERENCE, "B": REFERENCE})]
-    fitted = metric(tiny_model("bert")).fitted(segment_set(segments, ["A", "B"]))
+    fitted = metric(tiny_model("bert")).fit(segment_set(segments, ["A", "B"]))
     assert fitted.statistics(items_of("A", segments)).tolist() == [[0.0, 0.0, 1.0, 1.0]]
     of_another = fitted.statistics([Item(reference=REFERENCE, hypothesis="A dog .")])
     assert of_another[0, 1] == 0 and of_another[0, 3] == 1 and fitted.combine(of_another).tolist() == [0.0]
@@ -137,7 +137,7 @@ def test_where_all_systems_say_the_same_as_the_reference_the_score_is_0_and_coun
 )
 def test_a_perturbed_reference_keeps_the_weights_of_its_segment(tiny_model, reference, places, hypothesis):
     folder = tiny_model("bert")
-    fitted = metric(folder).fitted(segment_set())
+    fitted = metric(folder).fit(segment_set())
     plain = Plain(folder, 2, SEGMENTS)
     original, outputs = SEGMENTS[2]
     weights = np.array(plain.difficulties(original, list(outputs.values())))[places]
@@ -159,7 +159,7 @@ def test_a_reference_of_two_segments_has_the_weights_of_the_segment_of_the_pair(
         (REFERENCE, {"A": "A cat sat .", "B": "The dog sat on the mat ."}),
         (REFERENCE, {"A": "On the mat .", "B": "The dog sat on the mat ."}),
     ]
-    fitted = metric(folder).fitted(segment_set(segments, ["A", "B"]))
+    fitted = metric(folder).fit(segment_set(segments, ["A", "B"]))
     expected = Plain(folder, 2, segments).of_systems(["A", "B"], ["A", "B"])
     for system in ("A", "B"):
         sums = fitted.statistics(items_of(system, segments)).sum(axis=0)
@@ -168,10 +168,10 @@ def test_a_reference_of_two_segments_has_the_weights_of_the_segment_of_the_pair(
 
 def test_statistics_as_fitted_on_the_best_systems(tiny_model):
     folder = tiny_model("bert")
-    fitted = metric(folder, best=True).fitted(segment_set())
+    fitted = metric(folder, best=True).fit(segment_set())
     assert fitted.columns_of_best() == {2: (4, 5), 3: (6, 7)}
     for best, (precision, recall) in zip((["A", "C"], SYSTEMS), fitted.columns_of_best().values(), strict=True):
-        alone = metric(folder).fitted(segment_set(systems=best))
+        alone = metric(folder).fit(segment_set(systems=best))
         statistics = fitted.statistics(items_of("B"))
         expected = alone.statistics(items_of("B"))[:, :2]
         assert statistics[:, [precision, recall]] == pytest.approx(expected, abs=1e-6)
@@ -179,13 +179,13 @@ def test_statistics_as_fitted_on_the_best_systems(tiny_model):
 
 def test_what_it_cannot_be_fitted_on_is_said():
     with pytest.raises(ConfigError, match="several systems.*but toy de-en has A"):
-        metric(MINILM).fitted(segment_set(systems=["A"]))
+        metric(MINILM).fit(segment_set(systems=["A"]))
     with pytest.raises(ConfigError, match="people did not score B, C"):
-        metric(MINILM, best=True).fitted(segment_set(human={"A": 1.0}))
+        metric(MINILM, best=True).fit(segment_set(human={"A": 1.0}))
 
 
 def test_a_segment_of_one_output_is_warned_of(tiny_model):
     segments = [*SEGMENTS[:2], ("the road", {"A": "a road"})]
     with pytest.warns(UserWarning, match="1 of 3 segments.*fewer than two"):
-        fitted = metric(tiny_model("bert")).fitted(segment_set(segments))
+        fitted = metric(tiny_model("bert")).fit(segment_set(segments))
     assert np.isfinite(fitted.score(items_of("A", segments))).all()

@@ -11,11 +11,11 @@ import pytest
 import some_frames
 from some_settings import finished, table_rows
 
-from bmx_grid.analysis.base import FACTORS, Given
+from bmx_grid.analysis.base import FACTORS, SweepTables
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Ragged
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet, clusters
-from bmx_grid.evaluations.base import Finished
+from bmx_grid.evaluations.base import ScoredSetting
 from bmx_grid.explainers.base import Explainer
 from bmx_grid.guests.faithfulness import faithful_explanations
 from bmx_grid.guests.faithfulness.faithfulness import MEASURES, ORDERS, FaithfulnessEvaluation
@@ -68,14 +68,14 @@ def setting_of(texts, attributions, words=None):
     scores = AttributionSet(metric.score(items), {"hypothesis": Ragged.from_rows(attributions)})
     labels = clusters([segment_set])[0].tolist()
     segmented = {} if words is None else {"segmented": words}
-    return Finished(segment_set, "digits", "planted", metric, Planted(), items, scores, labels, **segmented)
+    return ScoredSetting(segment_set, "digits", "planted", metric, Planted(), items, scores, labels, **segmented)
 
 
 def evaluated(evaluation, setting):
     """The result with the texts scored, as a sweep does."""
     scores = setting.metric.score(evaluation.texts(setting))
     with_scores = dataclasses.replace(setting, further={evaluation.key: scores})
-    (result,) = evaluation.of_scope([with_scores])
+    (result,) = evaluation.evaluate_scope([with_scores])
     return result
 
 
@@ -208,7 +208,7 @@ def test_a_score_that_rises_as_words_are_removed_has_no_share():
 
 def test_without_scores_of_texts_there_are_no_rows():
     evaluation = FaithfulnessEvaluation()
-    (result,) = evaluation.of_scope([finished()])
+    (result,) = evaluation.evaluate_scope([finished()])
     assert not table_rows(evaluation, result, "faithfulness") and not evaluation.segment_columns(result)
     assert "no explainer" in evaluation.inapplicable(2, 0, [])
 
@@ -225,7 +225,7 @@ def test_the_table_has_the_most_faithful_explainer_first():
     for explainer, of_pairs in shares.items():
         for pair, share in zip(pairs, of_pairs, strict=True):
             rows += [row_of(pair, explainer, name, share) for name in MEASURES]
-    result = faithful_explanations.compute(Given({"faithfulness": pd.DataFrame(rows)}))
+    result = faithful_explanations.compute(SweepTables({"faithfulness": pd.DataFrame(rows)}))
     means, by_setting = faithful_explanations.tables(result)
     frame = means.frame()
     assert frame["explainer"].tolist() == ["a", "b"] and frame["faithfulness"].tolist() == pytest.approx([1.0, 0.2])
@@ -239,11 +239,11 @@ def test_the_table_has_the_most_faithful_explainer_first():
             names = dict(zip(FACTORS, ("toy", pair, "m", explainer), strict=True))
             falling.append({**names, "gain": -share, "pairs": 1})
     verdicts = some_frames.verdicts(*falling)
-    with_gains = faithful_explanations.compute(Given({"faithfulness": pd.DataFrame(rows), "verdicts": verdicts}))
+    with_gains = faithful_explanations.compute(SweepTables({"faithfulness": pd.DataFrame(rows), "verdicts": verdicts}))
     relation = with_gains["faithfulness_relation"]
     assert (relation.n, relation.clusters, relation.rho) == (6, 3, pytest.approx(-1))
     (figure,) = faithful_explanations.figures(with_gains)
     assert figure.y_label == "held-out gain" and set(figure.points) == {"a", "b"}
     assert "over 6 settings in 3 language pairs" in figure.caption
-    nothing = faithful_explanations.compute(Given({}))
+    nothing = faithful_explanations.compute(SweepTables({}))
     assert not list(faithful_explanations.tables(nothing))

@@ -526,7 +526,7 @@ def test_repeated_scores_are_averaged_and_kept(average, expected, judge):
 def test_repetitions_without_a_score_take_no_part():
     turns = np.array([[math.nan, math.nan], [0.5, math.nan], [1.0, math.nan]])
     metric = Judge(model="m", prompt="plain", repeat=3)
-    assert metric._averaged(turns)[0] == 0.75 and np.isnan(metric._averaged(turns)[1])
+    assert metric._average_turns(turns)[0] == 0.75 and np.isnan(metric._average_turns(turns)[1])
 
 
 def test_sampling_that_is_null_is_not_sent(judge):
@@ -563,7 +563,7 @@ def test_the_identity_is_the_served_model_the_prompt_and_the_sampling(judge, tmp
     prompt = tmp_path / "mine.yaml"
     prompt.write_text("user: 'Rate {hypothesis} for {source}'\n")
     with ChatServer().running() as server:
-        base = judge(server).fitted(rated([], "none"))
+        base = judge(server).fit(rated([], "none"))
         assert base.served == "m" and "model:m|prompt:plain" in base.signature
         same = {"concurrency": 1, "timeout": 1.0, "retries": 0, "max_requests": 9, "base_url": "http://x/v1"}
         assert dataclasses.replace(base, **same).fingerprint() == base.fingerprint()

@@ -105,9 +105,9 @@ def test_a_set_without_documents_has_the_judge_without_context():
         judge = Judge(base_url=server.url, model="m", prompt="gemba_da_noref", context=2)
         plain = [(name, system, None, *texts) for name, system, _, *texts in ROWS]
         with pytest.warns(UserWarning, match="toy de-en: context=2 has no effect, as no segment has a document"):
-            fitted = judge.fitted(segments(plain))
-        assert fitted == dataclasses.replace(judge, context=0).fitted(segments(plain))
-        assert judge.fitted(segments()).context == 2 and "|context:2" in judge.fitted(segments()).signature
+            fitted = judge.fit(segments(plain))
+        assert fitted == dataclasses.replace(judge, context=0).fit(segments(plain))
+        assert judge.fit(segments()).context == 2 and "|context:2" in judge.fit(segments()).signature
 
 
 def test_lists_of_texts_have_no_context():

@@ -2,7 +2,7 @@
 
 from some_frames import as_table
 
-from bmx_grid.analysis.base import Given
+from bmx_grid.analysis.base import SweepTables
 from bmx_grid.guests.tasks.shared_task import compute, tables
 from bmx_grid.guests.tasks.task_rows import HumanRank, TaskRank, TaskScore, WithoutOutliers
 
@@ -10,7 +10,7 @@ PAIR = {"dataset": "d", "language_pair": "de-en"}
 
 
 def test_tables_of_a_sweep_without_this_evaluation_are_none():
-    assert list(tables(compute(Given({})))) == []
+    assert list(tables(compute(SweepTables({})))) == []
 
 
 def test_systems_and_metrics_have_a_table_each():
@@ -28,19 +28,19 @@ def test_systems_and_metrics_have_a_table_each():
         TaskScore("d", "de-en", metric, "none", statistic, value, 2.0) for (metric, statistic), value in values.items()
     ]
     rows_of = {name: as_table(rows) for name, rows in rows_of.items()}
-    by_stem = {table.stem: table for table in tables(compute(Given(rows_of)))}
+    by_stem = {table.stem: table for table in tables(compute(SweepTables(rows_of)))}
     assert list(by_stem) == ["task_ranking", "task_gaps", "task_scores", "outliers", "people_d_de-en"]
-    assert [[cell.shown for cell in row] for row in by_stem["task_gaps"].rows] == [["y", "de-en: pearson"]]
+    assert [[cell.display_text for cell in row] for row in by_stem["task_gaps"].rows] == [["y", "de-en: pearson"]]
     of_tasks = by_stem["task_scores"]
     assert of_tasks.header == ("metric", "mean", "de-en spa", "de-en pearson")
-    assert [[cell.shown for cell in row] for row in of_tasks.rows] == [
+    assert [[cell.display_text for cell in row] for row in of_tasks.rows] == [
         ["x", "0.500", "0.900", "0.400"],
         ["y", "0.500", "0.700", "n/a"],
     ]
     assert of_tasks.notes == ("Weights: de-en spa 2, de-en pearson 2.",)
-    assert [[cell.shown for cell in row[:3]] for row in by_stem["people_d_de-en"].rows] == [
+    assert [[cell.display_text for cell in row[:3]] for row in by_stem["people_d_de-en"].rows] == [
         ["a", "1-1", ""],
         ["b", "2-2", "outlier"],
     ]
-    assert [cell.shown for cell in by_stem["outliers"].rows[0]][3:] == ["b", "3", "0.900", "0.100"]
+    assert [cell.display_text for cell in by_stem["outliers"].rows[0]][3:] == ["b", "3", "0.900", "0.100"]
     assert "left out, as undefined for every metric: 1" in by_stem["task_ranking"].notes[0]

@@ -55,7 +55,7 @@ def scored(tmp_path):
             "language_pairs": ["en-de"],
         }
         reader = build({**node, **settings}, DatasetReader, "dataset.span_scores")
-        return reader.read(tmp_path, "none")
+        return reader.load_segments(tmp_path, "none")
 
     return made
 
@@ -99,5 +99,5 @@ def test_wmt23_is_scored_as_published(data_dir):
         "file": str(file),
         "extra": "ignore",
     }
-    scored = build(node, DatasetReader, "dataset.span_scores").read(data_dir, "en-de")
+    scored = build(node, DatasetReader, "dataset.span_scores").load_segments(data_dir, "en-de")
     np.testing.assert_allclose(scored.human_scores, published.judgements.scores["mqm"], atol=1e-6)

@@ -8,7 +8,7 @@ import pytest
 from some_frames import as_table
 from some_settings import translated
 
-from bmx_grid.analysis.base import Given
+from bmx_grid.analysis.base import SweepTables
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.datasets.segments import Judgements
 from bmx_grid.explainers.imported_attributions import Imported
@@ -80,7 +80,7 @@ def test_a_pair_without_error_free_segments_is_undefined_and_counted(planted):
     (result,) = dataclasses.replace(evaluation, error_free_least=101.0).evaluate([setting])
     assert [np.isnan(row.mcc.value) for row in result["error_free"]] == [True, True]
     rows = [dataclasses.replace(row, dataset="toy", language_pair="de-en") for row in result["error_free"]]
-    answer = compute(Given({"error_free": as_table(rows)}))
+    answer = compute(SweepTables({"error_free": as_table(rows)}))
     assert answer["undefined_pairs"] == 1
     assert next(iter(tables(answer))).notes[0] == "Undefined in 1 language pair."
 
@@ -89,7 +89,7 @@ def test_the_sentence_names_the_best_explainer_and_the_ceiling(planted):
     setting, evaluation = planted
     (result,) = evaluation.evaluate([setting])
     rows = [dataclasses.replace(row, dataset="toy", language_pair="de-en") for row in result["spans"]]
-    answer = compute(Given({"spans": as_table(rows)}))
+    answer = compute(SweepTables({"spans": as_table(rows)}))
     (sentence,) = [text for text in answer["spans_in_words"] if "MPP against gold: the best F1 is" in text]
     assert "people reach 1.000" in sentence
     (table,) = tables(answer)

@@ -9,7 +9,7 @@ from some_settings import table_rows
 
 from bmx_grid.core.errors import UnavailableError
 from bmx_grid.datasets.segments import Judgements, Segment, SegmentSet
-from bmx_grid.evaluations.base import Finished
+from bmx_grid.evaluations.base import ScoredSetting
 from bmx_grid.guests.difficulty.difficulty import BINS, DifficultyEvaluation, bins_of
 from bmx_grid.guests.difficulty.difficulty_bertscore import DifficultyBertScore
 from bmx_grid.guests.difficulty.top_systems import AS_SCORED, ON_THESE, TopSystemsEvaluation
@@ -36,14 +36,14 @@ def segment_set(human: dict[str, float] = HUMAN) -> SegmentSet:
     return SegmentSet("toy", "de-en", tuple(rows), judged)
 
 
-def finished(metric: Metric) -> Finished:
+def finished(metric: Metric) -> ScoredSetting:
     segments = segment_set()
-    metric = metric.fitted(segments)
+    metric = metric.fit(segments)
     items = segments.items(metric.reads)
     statistics = metric.statistics(items)
     scores = AttributionSet(metric.combine(statistics), {}, statistics)
     clusters = [segment.id for segment in segments.segments]
-    return Finished(segments, "m", "none", metric, None, items, scores, clusters)
+    return ScoredSetting(segments, "m", "none", metric, None, items, scores, clusters)
 
 
 def by_cell(result):
@@ -76,7 +76,7 @@ def test_a_fitted_metric_is_fitted_again_on_the_best_systems(tiny_model):
     tables = TopSystemsEvaluation(resamples=0).evaluate([setting])[0]
     for size in (3, 4):
         rows = np.flatnonzero([segment.system in BEST[:size] for segment in setting.segments.segments])
-        alone = DifficultyBertScore(**settings).fitted(setting.segments.take(rows))
+        alone = DifficultyBertScore(**settings).fit(setting.segments.take(rows))
         for name in BEST[:size]:
             both = zip(setting.items, setting.segments.segments, strict=True)
             items = [item for item, segment in both if segment.system == name]
@@ -137,7 +137,7 @@ def test_without_the_model_there_are_no_difficulties_and_it_is_said(tiny_model, 
 
 def noisy(
     metric: Metric, name: str, seed: int, *, turned: bool = False, segments: SegmentSet | None = None
-) -> Finished:
+) -> ScoredSetting:
     """A setting of other scores: what people say of a system with noise, of 30 items and 7 systems."""
     rng = np.random.default_rng(seed)
     human = {f"s{number}": number / 7 for number in range(7)}
@@ -148,10 +148,10 @@ def noisy(
     scores = scores + (0.1 + seed) * rng.normal(size=len(segments))
     kept = AttributionSet(-scores if turned else scores, {}, None)
     clusters = [segment.id for segment in segments.segments]
-    return Finished(segments, name, "none", metric, None, segments.items(metric.reads), kept, clusters)
+    return ScoredSetting(segments, name, "none", metric, None, segments.items(metric.reads), kept, clusters)
 
 
-def compared(*settings: Finished, resamples: int = 100) -> list:
+def compared(*settings: ScoredSetting, resamples: int = 100) -> list:
     evaluation = TopSystemsEvaluation(resamples=resamples, system_score="mean")
     results = evaluation.evaluate(settings)
     return [table_rows(evaluation, result, "top_differences") for result in results]

@@ -9,7 +9,7 @@ import pytest
 from bmx_grid.core.errors import ConfigError, UnavailableError
 from bmx_grid.guests.datscore import translation
 from bmx_grid.guests.datscore.language_codes import languages_of, load_translator, use
-from bmx_grid.guests.datscore.translation import forced, token_sums, translate
+from bmx_grid.guests.datscore.translation import target_log_probabilities, token_sums, translate
 
 CODES = {  # as the family writes German to English, and the tokens that the labels of "" consist of
     "m2m100": ("de", "en", ["__en__", "</s>"]),
@@ -57,7 +57,7 @@ def test_equal_to_the_models_own_labels_and_loss_in_any_batch(model, batch_token
     monkeypatch.setattr(translation, "_CPU_BLOCK", block)
     monkeypatch.setattr(translation, "STATES_AT_ONCE", states)
     monkeypatch.setattr(translation, "_HELD", 32 * 20 * states)  # at least a window of a source or two
-    logs, entropies, _ = forced(loaded, SOURCES, TARGETS, languages, batch_tokens=batch_tokens)
+    logs, entropies, _ = target_log_probabilities(loaded, SOURCES, TARGETS, languages, batch_tokens=batch_tokens)
     for row, pair in enumerate(PAIRS):
         likely, entropy, loss = by_labels(loaded, languages, *pair)
         assert logs[row].tolist() == pytest.approx(likely.tolist(), abs=1e-6)
@@ -72,8 +72,8 @@ def test_logits_of_any_size_have_their_log_probabilities(tiny_model, shift, monk
     alone = [by_labels(loaded, languages, *pair)[:2] for pair in PAIRS]
     moved = loaded.network.final_logits_bias + shift  # changes no probability
     monkeypatch.setitem(loaded.network._buffers, "final_logits_bias", moved)
-    with_entropies = forced(loaded, SOURCES, TARGETS, languages, with_entropies=True)
-    without = forced(loaded, SOURCES, TARGETS, languages, with_entropies=False)
+    with_entropies = target_log_probabilities(loaded, SOURCES, TARGETS, languages, with_entropies=True)
+    without = target_log_probabilities(loaded, SOURCES, TARGETS, languages, with_entropies=False)
     for row, (likely, entropy) in enumerate(alone):
         for result in (with_entropies, without):
             assert result[0][row].tolist() == pytest.approx(likely.tolist(), abs=1e-4)
@@ -96,14 +96,14 @@ def test_a_common_beginning_goes_through_the_output_layer_once(tiny_model, monke
     labels = [loaded.tokenizer(text_target=text)["input_ids"] for text in targets]
     same = next(place for place, (first, second) in enumerate(zip(*labels[:2], strict=False)) if first != second) + 1
     assert same > 3
-    alone = [forced(loaded, SOURCES[:1], [text], languages)[0][0] for text in targets]
+    alone = [target_log_probabilities(loaded, SOURCES[:1], [text], languages)[0][0] for text in targets]
     states_asked.clear()
-    together, *_ = forced(loaded, SOURCES[:1] * 3, targets, languages)
+    together, *_ = target_log_probabilities(loaded, SOURCES[:1] * 3, targets, languages)
     assert sum(states_asked) == len(labels[0]) + len(labels[1]) - same
     for row, likely in enumerate(alone):
         assert together[row].tolist() == pytest.approx(likely.tolist(), abs=1e-6)
     states_asked.clear()
-    forced(loaded, SOURCES[:2], targets[:2], languages)
+    target_log_probabilities(loaded, SOURCES[:2], targets[:2], languages)
     assert sum(states_asked) == len(labels[0]) + len(labels[1]), "another source, another question"
 
 
@@ -111,12 +111,12 @@ def test_codes_are_the_familys_and_count_only_where_asked(model):
     name, loaded, languages = model
     source, target, empty = CODES[name]
     assert (languages.source, languages.target) == (source, target)
-    logs, entropies, is_code = forced(loaded, ["Katze"], [""], languages)
+    logs, entropies, is_code = target_log_probabilities(loaded, ["Katze"], [""], languages)
     with_codes, without = (token_sums(logs, entropies, codes | ~is_code)[0] for codes in (True, False))
     assert (with_codes[0], without[0]) == (len(empty), len([token for token in empty if "en" not in token]))
     likely, entropy = logs.values, entropies.values
     assert with_codes[1:].tolist() == pytest.approx([likely.sum(), (likely * entropy).sum(), entropy.sum()], abs=1e-12)
-    assert token_sums(*forced(loaded, [], [], languages)).shape == (0, 4)
+    assert token_sums(*target_log_probabilities(loaded, [], [], languages)).shape == (0, 4)
 
 
 def test_a_translation_is_the_same_in_any_batch(model, monkeypatch):

@@ -10,8 +10,8 @@ from bmx_grid.measures.agreement import SegmentPairs, spa
 
 
 def acc_eq(metric, human, groups, **options):
-    pairs = SegmentPairs.of(human, groups, **options)
-    epsilon, only_ties, agree = pairs.calibrated(metric)
+    pairs = SegmentPairs.from_groups(human, groups, **options)
+    epsilon, only_ties, agree = pairs.calibrate(metric)
     by_row, by_group = pairs.shares(agree)
     result = SimpleNamespace(pairs=pairs, epsilon=epsilon, only_ties=only_ties, by_row=by_row, by_group=by_group)
     result.accuracy = pairs.agreement(metric, epsilon)
@@ -121,7 +121,7 @@ def test_past_the_limit_pairs_are_drawn_and_come_close():
     assert (len(drawn.pairs.first), drawn.pairs.n_pairs_of) == (50_000, 600 * 599 // 2)
     assert drawn.accuracy == pytest.approx(whole.accuracy, abs=5 * 0.5 / 50_000**0.5)
     groups = np.repeat(np.arange(6), [2, 1, 40, 2, 1, 30])
-    few = SegmentPairs.of(human[: len(groups)], groups, max_pairs=50)
+    few = SegmentPairs.from_groups(human[: len(groups)], groups, max_pairs=50)
     of_group = np.bincount(few.group)
     assert of_group[[0, 1, 3, 4]].tolist() == [1, 0, 1, 0] and of_group[2] > of_group[5] > 10
     assert (groups[few.first] == groups[few.second]).all() and (few.first != few.second).all()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bmx_grid.measures.annotators import krippendorff_alpha, reliability, standardised, uniform_kappa
+from bmx_grid.measures.annotators import krippendorff_alpha, reliability, standardize_ratings, uniform_kappa
 from bmx_grid.measures.resampling import draws, interval
 
 NONE = float("nan")
@@ -84,12 +84,12 @@ def test_what_all_measures_of_agreement_have(name):
 
 
 def test_standardised_is_undefined_without_a_scale():
-    np.testing.assert_allclose(standardised([[1.0], [3.0], [NONE]]), [[-1], [1], [NONE]])
-    undefined = standardised([[5.0, 1.0, NONE], [5.0, NONE, NONE], [5.0, NONE, NONE]])
+    np.testing.assert_allclose(standardize_ratings([[1.0], [3.0], [NONE]]), [[-1], [1], [NONE]])
+    undefined = standardize_ratings([[5.0, 1.0, NONE], [5.0, NONE, NONE], [5.0, NONE, NONE]])
     assert np.isnan(undefined).all(), "all equal, one rating, none"
     assert np.mean([0.1, 0.1, 0.1]) != 0.1, "the case can tell"
     for equal in ([[0.1]] * 3, [[0.1]] * 3 + [[NONE]]):
-        assert np.isnan(standardised(equal)).all(), "rounding is no scale, whether a rating is missing or not"
+        assert np.isnan(standardize_ratings(equal)).all(), "rounding is no scale, whether a rating is missing or not"
 
 
 # Shrout & Fleiss (1979), table 2: six targets, four judges; ICC(1,1) = .17 and ICC(1,4) = .44 in their table 4.

@@ -28,7 +28,7 @@ from bmx_grid.measures.correlation import (
     worse,
 )
 from bmx_grid.measures.correlations_of_resamples import weighted_correlations
-from bmx_grid.measures.projection import projected
+from bmx_grid.measures.projection import influences
 from bmx_grid.measures.systems import weighted_statistics
 
 SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
@@ -217,11 +217,11 @@ def test_without_a_folder_for_compiled_code_the_ranks_still_come(monkeypatch):
     monkeypatch.setattr("numba.njit", njit)
     means, base, human = setting("many equal scores")
     expected = correlate_grid("kendall", means[:, :4], base, human, W)
-    ordered.compiled.cache_clear()
+    ordered.compile_kernel.cache_clear()
     try:
         assert np.array_equal(correlate_grid("kendall", means[:, :4], base, human, W), expected)
     finally:
-        ordered.compiled.cache_clear()
+        ordered.compile_kernel.cache_clear()
     assert cache_settings == [True, False] * 4  # four kernels
 
 
@@ -336,7 +336,7 @@ def tau_c(x, y):
 def test_tau_c_moves_with_one_more_copy_as_its_projection_says():
     rng = np.random.default_rng(5)
     x, y = rng.normal(size=300), rng.integers(0, 4, 300).astype(float)
-    moves = projected("kendall_tau_c", x, y)
+    moves = influences("kendall_tau_c", x, y)
     value = tau_c(x, y)
     for row in range(0, 300, 37):
         weights = np.ones((300, 1))

@@ -8,7 +8,7 @@ from scipy import stats
 
 from bmx_grid.measures.correlation import correlate, correlate_grid
 from bmx_grid.measures.grid_resampling import FOLDS_PLACE, GridSample, cross_fit, largest_gains, selection_adjusted
-from bmx_grid.measures.resampling import dealt
+from bmx_grid.measures.resampling import assign_folds
 
 W = np.array([0.0, 0.4, 0.8, 1.0])
 
@@ -45,7 +45,7 @@ def test_choosing_not_to_boost_gains_nothing():
 @pytest.mark.parametrize("clusters", [None, 12, 5])
 def test_folds_keep_clusters_whole_and_are_of_nearly_equal_size(clusters):
     cluster = sample_of(n=200, clusters=clusters).cluster
-    fold = dealt(cluster, 10, np.random.default_rng(0))
+    fold = assign_folds(cluster, 10, np.random.default_rng(0))
     count = cluster.max() + 1
     assert len(set(zip(cluster.tolist(), fold.tolist(), strict=True))) == count
     assert len(set(fold)) == min(10, count)
@@ -56,7 +56,7 @@ def test_folds_keep_clusters_whole_and_are_of_nearly_equal_size(clusters):
 @pytest.mark.parametrize("clusters", [None, 30])
 def test_each_fold_has_the_point_that_is_best_on_the_others_in_units_of_the_base_score(clusters):
     sample = sample_of(n=100, added=0.6, clusters=clusters)
-    fold = dealt(sample.cluster, 10, np.random.default_rng([3, FOLDS_PLACE]))
+    fold = assign_folds(sample.cluster, 10, np.random.default_rng([3, FOLDS_PLACE]))
     expected, points = np.empty(100), set()
     for number in range(10):
         others = fold != number

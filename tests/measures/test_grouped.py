@@ -10,7 +10,7 @@ from bmx_grid.measures import correlations_of_resamples, grouped, resampling
 from bmx_grid.measures.agreement import SegmentPairs
 from bmx_grid.measures.grouped import acc_eq_of_halves, grouped_correlations
 from bmx_grid.measures.pairwise import pairwise_correlations
-from bmx_grid.measures.resampling import dealt, draws, interval_levels
+from bmx_grid.measures.resampling import assign_folds, draws, interval_levels
 
 SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
 
@@ -137,7 +137,7 @@ def test_acc_eq_intervals_cover_what_a_full_bootstrap_says(grouping):
     human = np.round(human)
     groups = {"none": np.zeros_like(items), "item": items}[grouping]
     (value, *ends, _, _, _), epsilon, _ = grouped_acc_eq(scores, human, groups, items, 1000, 3)
-    assert value == pytest.approx(SegmentPairs.of(human, groups).agreement(scores, epsilon))
+    assert value == pytest.approx(SegmentPairs.from_groups(human, groups).agreement(scores, epsilon))
     rng = np.random.default_rng(5)
     full = []
     for _ in range(250):
@@ -189,7 +189,7 @@ def test_the_threshold_of_one_half_is_judged_on_the_other(n_groups):
     rng = np.random.default_rng(n_groups)
     human, clusters = rng.integers(0, 3, 36).astype(float), np.repeat(np.arange(12), 3)
     groups, scores = clusters % n_groups, human + rng.normal(size=36)
-    half = dealt(clusters, 2, np.random.default_rng(7))
+    half = assign_folds(clusters, 2, np.random.default_rng(7))
 
     def accuracy(part, threshold):
         shares = []

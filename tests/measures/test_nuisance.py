@@ -18,7 +18,7 @@ def standard(values):
 
 
 def columns(clusters, score=SCORE, log_words=LOG_WORDS):
-    return CurveTerms.of(score, log_words, clusters).columns(score, log_words)
+    return CurveTerms.from_scores(score, log_words, clusters).columns(score, log_words)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_there_is_a_term_for_every_ten_clusters_and_linear_ones_come_first(clust
 
 
 def test_the_spline_is_the_natural_cubic_spline_of_patsy():
-    curve = CurveTerms.of(SCORE, LOG_WORDS, 5000)
+    curve = CurveTerms.from_scores(SCORE, LOG_WORDS, 5000)
     everywhere = np.linspace(SCORE.min() - 20, SCORE.max() + 20, 400)  # far beyond the outer knots too
     columns = curve.columns(everywhere, np.zeros((400, 2)))
     spline = np.column_stack([np.ones(400), columns[:, 0], columns[:, FULL - 5 :]])

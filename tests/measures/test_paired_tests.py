@@ -7,7 +7,7 @@ from scipy import stats
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.measures.paired_tests import compare, compare_sums, williams
 from bmx_grid.measures.resampling import cluster_mean, draws, interval_levels, swaps
-from bmx_grid.measures.systems import by_mean, mean
+from bmx_grid.measures.systems import mean, mean_terms
 
 NAN = float("nan")
 
@@ -160,7 +160,7 @@ def test_a_comparison_of_means_is_that_of_lists_written_out():
     x, cluster = rng.normal(0.4, 0.3, 30), rng.integers(0, 9, 30)
     y = x - 0.1 + rng.normal(0, 0.2, 30)
     x[3], y[7] = NAN, np.inf
-    comparison = compare_sums(by_mean(x), by_mean(y), mean, cluster, resamples=200, seed=3)
+    comparison = compare_sums(mean_terms(x), mean_terms(y), mean, cluster, resamples=200, seed=3)
     used = np.isfinite(x) & np.isfinite(y)
     x, y, names = x[used], y[used], np.unique(cluster[used])
     rows_of_cluster = [np.flatnonzero(cluster[used] == name) for name in names]
@@ -223,8 +223,8 @@ def test_intervals_have_any_confidence(confidence):
     found = compare(x, y, human, item, resamples=200, confidence=confidence)
     expected = np.quantile(samples, [level, 1 - level])
     assert (found.low, found.high) == pytest.approx(tuple(expected), abs=1e-9)
-    sums = compare_sums(by_mean(x), by_mean(y), mean, item, resamples=200, confidence=confidence)
-    usual = compare_sums(by_mean(x), by_mean(y), mean, item, resamples=200)
+    sums = compare_sums(mean_terms(x), mean_terms(y), mean, item, resamples=200, confidence=confidence)
+    usual = compare_sums(mean_terms(x), mean_terms(y), mean, item, resamples=200)
     assert (sums.high - sums.low < usual.high - usual.low) == (confidence < 0.95)
     means = np.arange(5.0) ** 2
     few = cluster_mean(np.repeat(means, 2), np.repeat(np.arange(5), 2), confidence=confidence)

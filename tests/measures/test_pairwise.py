@@ -27,7 +27,7 @@ def by_pairs(scores, human, times):
 
 @pytest.mark.parametrize("kind", ["pearson", "spearman"])
 def test_it_is_pearsons_r_of_all_differences_of_outputs_for_one_source(kind):
-    sources = PairedSources.of(kind, HUMAN, ITEMS, ITEMS)
+    sources = PairedSources.from_codes(kind, HUMAN, ITEMS, ITEMS)
     assert len(sources.first) == 10, "two sources have one output"
     times = RNG.integers(0, 3, size=12)
     drawn = np.column_stack([np.ones(len(ITEMS)), times[ITEMS]]).astype(float)
@@ -40,7 +40,7 @@ def test_it_is_pearsons_r_of_all_differences_of_outputs_for_one_source(kind):
 
 def test_what_a_source_has_in_common_cancels():
     shifted = HUMAN + 100 * ITEMS
-    sources = PairedSources.of("pearson", shifted, ITEMS, ITEMS)
+    sources = PairedSources.from_codes("pearson", shifted, ITEMS, ITEMS)
     assert sources.correlations(HUMAN[:, None], np.ones((10, 1)))[0, 0] == pytest.approx(1)
     assert np.isnan(sources.correlations(ITEMS[:, None] * 1.0, np.ones((10, 1)))[0, 0])
 
@@ -48,7 +48,7 @@ def test_what_a_source_has_in_common_cancels():
 def test_a_source_in_several_clusters_is_left_out():
     clusters = ITEMS.copy()
     clusters[ITEMS == 3] = [3, 3, 3, 99]
-    assert len(PairedSources.of("pearson", HUMAN, ITEMS, clusters).first) == 9
+    assert len(PairedSources.from_codes("pearson", HUMAN, ITEMS, clusters).first) == 9
 
 
 def test_its_interval_holds_the_truth_and_unrated_segments_are_left_out():

@@ -5,8 +5,8 @@ import pytest
 
 from bmx_grid.measures import grouped
 from bmx_grid.measures.correlations_of_resamples import weighted_correlations
-from bmx_grid.measures.projection import projected
-from bmx_grid.measures.resampling import BUNDLES, MOST_UNITS, bundled
+from bmx_grid.measures.projection import influences
+from bmx_grid.measures.resampling import BUNDLES, MOST_UNITS, bundle_clusters
 
 KINDS = ("pearson", "spearman", "kendall")
 RNG = np.random.default_rng(3)
@@ -16,7 +16,7 @@ SCORES = (HUMAN / 2 + RNG.normal(size=400)).round(1)
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_projection_is_the_slope_in_the_weight_of_each_pair(kind):
-    moves = projected(kind, SCORES, HUMAN)
+    moves = influences(kind, SCORES, HUMAN)
     more = 1e-5
     times = np.ones((400, 4))
     for column, place in enumerate((0, 5, 77)):
@@ -24,7 +24,7 @@ def test_a_projection_is_the_slope_in_the_weight_of_each_pair(kind):
     reached = weighted_correlations(kind, SCORES[:, None], HUMAN, times)[0]
     assert np.allclose((reached[1:] - reached[0]) / more, moves[[0, 5, 77]], rtol=1e-3, atol=1e-7)
     assert abs(moves.sum()) < 1e-12
-    assert np.isnan(projected(kind, np.ones(400), HUMAN)).all()
+    assert np.isnan(influences(kind, np.ones(400), HUMAN)).all()
 
 
 def test_intervals_of_many_segments_are_those_of_few(monkeypatch):
@@ -46,8 +46,8 @@ def test_intervals_of_many_segments_are_those_of_few(monkeypatch):
 
 def test_bundles_are_of_many_clusters_only():
     few = np.arange(MOST_UNITS)
-    assert bundled(few) is few
-    many = bundled(np.arange(MOST_UNITS + 1).repeat(2))
+    assert bundle_clusters(few) is few
+    many = bundle_clusters(np.arange(MOST_UNITS + 1).repeat(2))
     assert many.max() == BUNDLES - 1 and (many[::2] == many[1::2]).all()
     assert np.ptp(np.bincount(many)) <= 2
 

@@ -69,7 +69,7 @@ def test_weights_are_repetitions(kind, values, monkeypatch):
 
 def test_the_compiled_kernel_of_kendall_stays_inside_its_arrays(monkeypatch):
     """Python raises IndexError where compiled code writes to memory that is not its own."""
-    monkeypatch.setattr(ordered, "compiled", lambda function: function)
+    monkeypatch.setattr(ordered, "compile_kernel", lambda function: function)
     rng = np.random.default_rng(3)
     x, human = rng.integers(0, 9, (2, 17)).astype(float)
     weights = draws(rng, 17, 5)

@@ -11,21 +11,21 @@ from bmx_grid.boosts.base import Part
 from bmx_grid.boosts.controls import fit_average, fit_curve
 from bmx_grid.boosts.feature_mix import FeatureMix
 from bmx_grid.boosts.learned import Learned
-from bmx_grid.evaluations.held_out import nuisance_of, rated_of
-from bmx_grid.evaluations.verdicts import evidence_on, judged
+from bmx_grid.evaluations.held_out import nuisance_of, select_rated
+from bmx_grid.evaluations.verdicts import evidence_on, label_gains
 from bmx_grid.measures.agreement import spa
 from bmx_grid.measures.agreement_tests import Scores, compare_agreement
-from bmx_grid.measures.annotators import krippendorff_alpha, reliability, standardised
+from bmx_grid.measures.annotators import krippendorff_alpha, reliability, standardize_ratings
 from bmx_grid.measures.correlation import KINDS, correlate, correlate_grid
 from bmx_grid.measures.correlations_of_resamples import Unit, resampled_correlations
 from bmx_grid.measures.grid_resampling import GridSample, cross_fit, selection_adjusted
 from bmx_grid.measures.grouped import acc_eq_of_halves, grouped_acc_eq, grouped_correlations, within_groups
 from bmx_grid.measures.paired_tests import compare, compare_sums
 from bmx_grid.measures.pairwise import pairwise_correlations
-from bmx_grid.measures.projection import projected
+from bmx_grid.measures.projection import influences
 from bmx_grid.measures.systems import (
-    by_mean,
     mean,
+    mean_terms,
     outliers,
     ranges_by_wins,
     rank_ranges,
@@ -55,7 +55,7 @@ def of_learned(x, human):
     spec = Learned()
     features = np.column_stack([WORDS, *[Y + place * X for place in range(len(spec.names()) - 2)]])
     fitted = spec.fit("pearson", part(x, human, features))
-    return fitted.abstains, correlate("pearson", fitted.scores(x, features), HUMAN)
+    return fitted.keeps_base_scores, correlate("pearson", fitted.scores(x, features), HUMAN)
 
 
 def of_fit(fit):
@@ -63,7 +63,7 @@ def of_fit(fit):
 
     def values(x, human):
         fitted = fit("pearson", part(x, human))
-        return fitted.abstains, correlate("pearson", fitted.scores(x, FEATURES), HUMAN)
+        return fitted.keeps_base_scores, correlate("pearson", fitted.scores(x, FEATURES), HUMAN)
 
     return values
 
@@ -71,8 +71,8 @@ def of_fit(fit):
 def of_verdict(x, human):
     used = np.ones(N, dtype=bool)
     nuisance = nuisance_of(x, WORDS, [], [], ITEM)
-    rated = rated_of("pearson", x, human, WORDS, ITEM, nuisance, used, 0)
-    (verdict,) = judged(evidence_on("pearson", rated, [Y], RESAMPLES, 0))
+    rated = select_rated("pearson", x, human, WORDS, ITEM, nuisance, used, 0)
+    (verdict,) = label_gains(evidence_on("pearson", rated, [Y], RESAMPLES, 0))
     return verdict.verdict, *plain(verdict.gain), *plain(verdict.partial_r), verdict.left
 
 
@@ -119,14 +119,14 @@ def agreement(statistic, **options):
 
 def of_two_systems(x, human):
     """Whether two systems differ in their mean; the difference itself is on the scale of the scores."""
-    result = compare_sums(by_mean(x[:60]), by_mean(x[60:]), mean, resamples=RESAMPLES)
+    result = compare_sums(mean_terms(x[:60]), mean_terms(x[60:]), mean, resamples=RESAMPLES)
     return result.p, result.p_bootstrap, result.difference / np.abs(x).max()
 
 
 def of_raters(x, human):
     raters = np.column_stack([human, human[::-1]])
     of_alpha = [plain(krippendorff_alpha(raters, level, resamples=RESAMPLES)) for level in ("ordinal", "interval")]
-    return *of_alpha[0], *of_alpha[1][:3], *reliability(raters).values(), *standardised(raters).ravel()
+    return *of_alpha[0], *of_alpha[1][:3], *reliability(raters).values(), *standardize_ratings(raters).ravel()
 
 
 CALLS = {
@@ -165,7 +165,7 @@ for kind in KINDS:
         f"{kind} of resamples": lambda x, human, kind=kind: resampled_correlations(
             kind, x[:, None], human, ITEM, RESAMPLES, 0
         ).ravel(),
-        f"{kind} projected": lambda x, human, kind=kind: projected(kind, x, human),
+        f"{kind} projected": lambda x, human, kind=kind: influences(kind, x, human),
     }
     for unit in get_args(Unit):
         CALLS[f"test of {kind}, {unit}"] = lambda x, human, kind=kind, unit=unit: plain(

@@ -9,8 +9,8 @@ from scipy import optimize, stats
 
 from bmx_grid.measures.resampling import draws
 from bmx_grid.measures.systems import (
-    by_mean,
     mean,
+    mean_terms,
     rank_ranges,
     system_scores,
     system_statistic,
@@ -73,7 +73,7 @@ def test_scores_of_systems_are_made_of_few_resamples_at_a_time():
         seen.append(sums.size)
         return mean(sums)
 
-    scores = system_scores(by_mean(rng.normal(size=2000)), combine, systems, clusters, 400, 5)
+    scores = system_scores(mean_terms(rng.normal(size=2000)), combine, systems, clusters, 400, 5)
     weights = draws(rng, 5, 3000).T
     together = scores(weights)
     assert max(seen) <= 2**21 and len(seen) > 1
@@ -100,7 +100,7 @@ def some_systems(corpus):
     """Six segments of two systems in three clusters; statistics whose ratio of sums is the corpus score."""
     statistics = np.array([[1.0, 4], [2, 5], [3, 9], [1, 2], [5, 6], [2, 8]])
     where = np.array([0, 1, 0, 1, 0, 1]), np.array([0, 0, 1, 1, 2, 2]), 2, 3
-    terms, combine = (statistics, ratio) if corpus else (by_mean(ratio(statistics)), mean)
+    terms, combine = (statistics, ratio) if corpus else (mean_terms(ratio(statistics)), mean)
     return system_scores(terms, combine, *where)
 
 

@@ -9,7 +9,7 @@ from sklearn.metrics import average_precision_score, f1_score, matthews_corrcoef
 
 import bmx_grid.measures as front_door
 from bmx_grid.core.ragged import Labels, Ragged
-from bmx_grid.measures.resampling import dealt, interval_levels, seeded_draws
+from bmx_grid.measures.resampling import assign_folds, interval_levels, seeded_draws
 from bmx_grid.measures.word_measures import (
     MEASURES,
     label_measures,
@@ -255,7 +255,7 @@ def test_cross_fitted_labels_are_those_of_thresholds_from_the_other_folds():
     cluster = np.arange(30) // 2
     labels, known = cross_fitted_labels(gold, attributions, cluster, folds=4, seed=3)
     assert not known[0] and known[1:].all() and not labels[0].any()
-    fold = dealt(cluster, 4, np.random.default_rng([3, FOLDS_STREAM]))
+    fold = assign_folds(cluster, 4, np.random.default_rng([3, FOLDS_STREAM]))
     for number in range(4):
         words = fold[gold.row_of_word()] != number
         threshold = best_threshold(gold.bad[words], attributions.values[words])

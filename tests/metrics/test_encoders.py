@@ -85,12 +85,12 @@ def test_idf_weighs_by_the_ground_truths_of_the_set_once_for_each_id():
     segments = SegmentSet("toy", "de-en", tuple(rows), Judgements({"da": np.arange(6.0)}))
     settings = {"model": MINILM, "layer": 6, "ground_truth": "reference"}
     metric = BertScore(**settings, idf=True)
-    fitted = metric.fitted(segments)
+    fitted = metric.fit(segments)
     assert fitted.idf_texts == tuple(texts.values())
     identity = {key: fitted.fingerprint()[key] for key in ("idf", "idf_of")}
     assert identity["idf"] is True and identity["idf_of"] in fitted.signature
-    assert fitted.fingerprint() != metric.fitted(segments.head(2)).fingerprint()
-    assert BertScore(**settings).fitted(segments) == BertScore(**settings)
+    assert fitted.fingerprint() != metric.fit(segments.head(2)).fingerprint()
+    assert BertScore(**settings).fit(segments) == BertScore(**settings)
     assert not {"idf", "idf_of", "baseline"} & set(BertScore(**settings).fingerprint())
     with pytest.raises(ConfigError, match=r'name the texts: settings=\{"metric.idf": True, "metric.idf_texts": refer'):
         score(metric, PAIRS)

@@ -116,7 +116,7 @@ def test_explainers_perturb_the_first_reference_and_the_hypothesis_against_all(e
     assert explanation.base_score == metric.score([item])[0]
     for role in ("hypothesis", "reference"):
         plan = Erasure().plan(tuple(item.text(role).split()), np.random.default_rng(0))
-        scores = metric.score([item.with_text(role, text) for text in plan.render()])
+        scores = metric.score([item.replace_text(role, text) for text in plan.render()])
         assert explanation.attributions[role].tolist() == Erasure().attribute(plan, scores).tolist()
     (single,) = explain_items(explained(), Erasure(), [item._replace(further_references=())], 0)
     assert explanation.attributions["hypothesis"].tolist() != single.attributions["hypothesis"].tolist()
@@ -133,10 +133,10 @@ def test_explainers_perturb_the_first_reference_and_the_hypothesis_against_all(e
 )
 def test_the_signature_says_how_many(further, nrefs):
     segments = rated([Item("s", "a cat", "the cat", texts) for texts in further])
-    fitted = SentenceBleu(references="all").fitted(segments)
+    fitted = SentenceBleu(references="all").fit(segments)
     assert f"|nrefs:{nrefs}|" in fitted.signature
     assert (fitted.fingerprint() == SentenceBleu().fingerprint()) == (nrefs == "1")
-    assert SentenceBleu().fitted(segments) == SentenceBleu()
+    assert SentenceBleu().fit(segments) == SentenceBleu()
 
 
 def test_metrics_on_embeddings_take_the_best_reference():
@@ -157,4 +157,4 @@ def test_metrics_on_embeddings_take_the_best_reference():
         for item, texts in zip(items, references, strict=True)
     ]
     assert embedded.score(items).tolist() == pytest.approx([max(scores) for scores in each], abs=1e-6)
-    assert embedded.fitted(rated(items[:1])).signature.endswith("|nrefs:3")
+    assert embedded.fit(rated(items[:1])).signature.endswith("|nrefs:3")

@@ -49,14 +49,14 @@ def test_too_few_rated_folds_predict_nothing(human):
 
 
 def test_a_sweep_has_a_sentinel_of_each_kind(tmp_path):
-    sets = [Sample(name="sample").read(tmp_path, "de-en")]
-    members = SENTINEL.members("sentinel", sets)
+    sets = [Sample(name="sample").load_segments(tmp_path, "de-en")]
+    members = SENTINEL.expand("sentinel", sets)
     assert {name: member.sees for name, member in members.items()} == {
         "sentinel_source": "truth",
         "sentinel_hypothesis": "hypothesis",
         "sentinel_lengths": "lengths",
     }
-    fitted = members["sentinel_lengths"].fitted(sets[0])
+    fitted = members["sentinel_lengths"].fit(sets[0])
     assert fitted.fingerprint() != SENTINEL.fingerprint()
     items = sets[0].items(fitted.reads)
     scores = fitted.score(items)
@@ -67,13 +67,13 @@ def test_a_sweep_has_a_sentinel_of_each_kind(tmp_path):
 
 
 def test_a_segment_is_not_predicted_from_its_own_human_score(tmp_path):
-    segments = Sample(name="sample").read(tmp_path, "de-en")
+    segments = Sample(name="sample").load_segments(tmp_path, "de-en")
     items = segments.items(SENTINEL.reads)
     other_scores = segments.judgements.scores[segments.judgements.primary].copy()
     other_scores[0] += 1000
     judgements = dataclasses.replace(segments.judgements, scores={segments.judgements.primary: other_scores})
     changed = dataclasses.replace(segments, judgements=judgements)
-    first, second = (SENTINEL.fitted(segment_set).score(items) for segment_set in (segments, changed))
+    first, second = (SENTINEL.fit(segment_set).score(items) for segment_set in (segments, changed))
     assert first[0] == second[0]
     assert (first != second).any()
 

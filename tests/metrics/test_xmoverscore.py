@@ -119,7 +119,7 @@ def test_a_language_model_that_is_nowhere_is_refused_before_scoring(options):
     ],
 )
 def test_texts_are_detokenised(text, language, expected):
-    assert xmoverscore.detokenized(text, language) == expected
+    assert xmoverscore.detokenize(text, language) == expected
 
 
 @pytest.fixture
@@ -137,10 +137,10 @@ def truecaser(monkeypatch) -> None:
     module = ModuleType("truecase")
     module.TrueCaser = TrueCaser
     monkeypatch.setitem(sys.modules, "truecase", module)
-    for cached in (xmoverscore._truecaser, xmoverscore.truecased):
+    for cached in (xmoverscore._truecaser, xmoverscore.truecase):
         cached.cache_clear()
     yield
-    for cached in (xmoverscore._truecaser, xmoverscore.truecased):
+    for cached in (xmoverscore._truecaser, xmoverscore.truecase):
         cached.cache_clear()
 
 

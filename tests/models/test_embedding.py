@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from bmx_grid.models.encoding import in_batches, note_truncated, token_budget, tokenize, truncated
+from bmx_grid.models.encoding import count_truncated, note_truncated, run_batches, token_budget, tokenize
 from bmx_grid.models.loading import LoadedModel, load_model
 
 
@@ -30,7 +30,7 @@ def a_model() -> LoadedModel:
 )
 def test_batches_hold_the_budget_of_padded_tokens(lengths, budget, expected):
     seen = []
-    in_batches(lambda batch: seen.append(batch.tolist()), np.array(lengths, dtype=np.int64), a_model(), budget)
+    run_batches(lambda batch: seen.append(batch.tolist()), np.array(lengths, dtype=np.int64), a_model(), budget)
     assert seen == expected
 
 
@@ -45,11 +45,11 @@ def test_memory_that_runs_out_halves_the_batch_and_goes_on():
             raise torch.OutOfMemoryError("CUDA out of memory")
         seen.extend(batch.tolist())
 
-    in_batches(work, np.full(40, 4), model, 160)
+    run_batches(work, np.full(40, 4), model, 160)
     assert sorted(seen) == list(range(40))
     assert failed == [40, 20, 10]
     assert token_budget(model, 160) == 20  # learnt: the next call does not try again
-    in_batches(work, np.full(40, 4), model, 160)
+    run_batches(work, np.full(40, 4), model, 160)
     assert failed == [40, 20, 10]
 
 
@@ -64,13 +64,13 @@ def test_long_texts_are_truncated_counted_and_warned_of_once(tiny_model, no_text
         warnings.simplefilter("error")
         tokenize(model, texts, 1_000)
         (just_the_limit,) = tokenize(model, ["." + " ." * 61], None)
-    assert (len(just_the_limit), truncated()) == (64, 4)
+    assert (len(just_the_limit), count_truncated()) == (64, 4)
     assert max(len(tokens) for tokens in tokenize(model, texts, 5)) == 5
 
 
 def test_counts_add_up_over_models_and_threads_whose_first_texts_are_known(no_text_truncated):
     are_first = [note_truncated(count, model) for count, model in ((0, "a"), (2, "a"), (2, "a"), (1, "b"), (0, "b"))]
-    assert (are_first, truncated()) == ([False, True, False, True, False], 5)
+    assert (are_first, count_truncated()) == ([False, True, False, True, False], 5)
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(lambda _: note_truncated(1, "c"), range(2000))) == 1
-    assert truncated() == 2005
+    assert count_truncated() == 2005

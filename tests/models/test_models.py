@@ -376,7 +376,7 @@ def test_what_auto_took_is_part_of_the_identity_and_tf32_lasts_as_long_as_a_pass
     monkeypatch.setattr(encoders, "fastest_precision", lambda device: "bfloat16")
     auto, named = (encoders.BertScore(model=model, layer=1, dtype=dtype) for dtype in ("auto", "bfloat16"))
     assert auto.signature == named.signature and "dtype:bfloat16" in auto.signature
-    loaded = encoders.BertScore(model=model, layer=1, dtype="tf32")._loaded()
+    loaded = encoders.BertScore(model=model, layer=1, dtype="tf32")._load_model()
     assert next(loaded.network.parameters()).dtype == torch.float32
     before = torch.backends.cuda.matmul.allow_tf32
     with encoding.products(loaded):

@@ -179,7 +179,7 @@ def test_scores_of_a_network_are_the_same_alone_in_a_batch_and_in_a_copy_of_the_
 
 
 def packed_of(metric):
-    return [layer for layer in metric._loaded().network.modules() if isinstance(layer, PackedLinear)]
+    return [layer for layer in metric._load_model().network.modules() if isinstance(layer, PackedLinear)]
 
 
 @needs_onednn

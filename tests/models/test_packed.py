@@ -160,6 +160,6 @@ def test_e5_scores_as_recorded(name, tmp_path):
     """To 2e-5, which is what float32 differs by between processors; bfloat16 differs by 1e-3."""
     metric = build(load_option("metric", name) | {"device": "cpu"}, Metric, name)
     for pair, recorded in E5_SCORES[name].items():
-        segments = Sample(name="sample", language_pairs=[pair], constructed=True).read(tmp_path, pair)
+        segments = Sample(name="sample", language_pairs=[pair], constructed=True).load_segments(tmp_path, pair)
         scores = metric.score(segments.items(metric.reads))
         assert [scores.mean(), scores[0]] == pytest.approx(recorded, abs=2e-5)

@@ -6,7 +6,7 @@ from fakes import ROOT
 from real_data import read
 from scripts import script
 
-from bmx_grid.measures.annotators import krippendorff_alpha, standardised
+from bmx_grid.measures.annotators import krippendorff_alpha, standardize_ratings
 
 FOLDER = ROOT / "experiments" / "mt_evaluation_lecture_2024"
 
@@ -46,7 +46,7 @@ def test_published_z_scores_of_mlqe_pe(make, data_dir, pair, annotators, reprodu
     who = make.by_their_scales(raw, z)
     assert who.max() + 1 == annotators and (who >= 0).all()
     people, published = make.of_annotators(raw, who), make.of_annotators(z, who)
-    apart = np.nanmax(np.abs(standardised(people) - published), axis=0)
+    apart = np.nanmax(np.abs(standardize_ratings(people) - published), axis=0)
     assert np.isfinite(people)[:, apart < 1e-12].sum() == reproduced
     assert (apart[apart > 1e-12] > 1e-3).all(), "reproduced or not: nothing between"
 

@@ -13,7 +13,7 @@ from parts import ablations
 from scripts import script
 from some_tables import peaked, table
 
-from bmx_grid.guests.datscore.combined import one_vs_rest, weighted
+from bmx_grid.guests.datscore.combined import one_vs_rest, weighted_sums
 from bmx_grid.measures.correlation import correlate
 
 FOLDER = ROOT / "experiments" / "datscore_2023"
@@ -68,18 +68,20 @@ def test_every_variant_by_hand(kind):
     rows = ablations({"entropy": PARTS, "uniform": OTHER}, NAMES, HUMAN, kind)
     by_name = {(row.kind, row.name): row for row in rows}
     weights = one_vs_rest(PARTS, NAMES)[0]
-    of_all = correlation_of(weighted(PARTS, weights), HUMAN)
+    of_all = correlation_of(weighted_sums(PARTS, weights), HUMAN)
     assert by_name["whole", "all"].correlation == of_all
     for column, name in enumerate(NAMES):
         assert by_name["alone", name].correlation == correlation_of(PARTS[:, column], HUMAN)
         assert by_name["alone", name].weight == weights[column]
         rest = [kept for kept in range(3) if kept != column]
         again = one_vs_rest(PARTS[:, rest], ["x", "y"])[0]
-        assert by_name["left out", name].correlation == correlation_of(weighted(PARTS[:, rest], again), HUMAN)
+        assert by_name["left out", name].correlation == correlation_of(weighted_sums(PARTS[:, rest], again), HUMAN)
     assert by_name["weighting", "entropy, one_vs_rest"].correlation == of_all
     assert by_name["weighting", "entropy, equal"].correlation == correlation_of(PARTS.mean(axis=1), HUMAN)
     uniform = one_vs_rest(OTHER, NAMES)[0]
-    assert by_name["weighting", "uniform, one_vs_rest"].correlation == correlation_of(weighted(OTHER, uniform), HUMAN)
+    assert by_name["weighting", "uniform, one_vs_rest"].correlation == correlation_of(
+        weighted_sums(OTHER, uniform), HUMAN
+    )
     assert len(by_name) == 1 + 3 + 3 + 4
     assert all(row.difference == row.correlation - of_all for row in by_name.values())
 

@@ -29,7 +29,7 @@ def make():
 def test_tables_of_boosts_have_a_row_for_each_on_its_widest_scope(make, tmp_path):
     folder = tmp_path / "sweep"
     places = [f"output_dir={folder}", f"cache_dir={tmp_path / 'cache'}", "tracking=none", "executor=sequential"]
-    run_sweep(compose.composed([*SWEEP.split(), *places]))
+    run_sweep(compose.compose_config([*SWEEP.split(), *places]))
     declared = itertools.takewhile(lambda line: "published points" not in line, make.tables(folder))
     boosts = [cells[2] for line in declared if len(cells := line.strip("| ").split(" | ")) == 10]
     assert boosts == ["boost", "power_mean_grid", "mean"]

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from score_trees import plant
 
-from bmx_grid.api.compose import composed
+from bmx_grid.api.compose import compose_config
 from bmx_grid.commands.run import compose_and_run
 from bmx_grid.core.configure import options
 
@@ -48,7 +48,7 @@ def test_wmt23_is_ranked_by_one_key(data_dir, tmp_path):
 @pytest.mark.parametrize("name", ["wmt23", "wmt24", "wmt25", "iwslt26"])
 def test_each_shared_task_is_one_key(name):
     assert name in options("tasks")
-    config = composed([f"tasks={name}"])
+    config = compose_config([f"tasks={name}"])
     assert config["name"] == name
     assert list(config["evaluation"]) == ["tasks"]
     assert not config.get("explainer")

@@ -13,7 +13,7 @@ from bmx_grid.models.files import model_folder
 def test_corpus_scores_on_wmt19(data_dir, systems, ids):
     segments = read(data_dir, "wmt19", "de-en", systems=systems).head(ids)
     option = load_option("metric", "minilm_difficulty_bertscore")
-    metric = build(option, Metric, "metric.minilm_difficulty_bertscore").fitted(segments)
+    metric = build(option, Metric, "metric.minilm_difficulty_bertscore").fit(segments)
     statistics = metric.statistics(segments.items(metric.reads))
     by_id: dict[str, tuple[str, dict[str, str]]] = {}
     for segment in segments.segments:

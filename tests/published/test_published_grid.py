@@ -2,12 +2,12 @@
 
 import pytest
 
-from bmx_grid.analysis.questions import plain
+from bmx_grid.analysis.questions import to_dict
 
 
 @pytest.fixture(scope="module")
 def results(authors_analysis):
-    return plain(authors_analysis)
+    return to_dict(authors_analysis)
 
 
 def value(results, path):

@@ -10,7 +10,7 @@ from some_settings import table_rows
 
 from bmx_grid.core.configure import build, load_option
 from bmx_grid.datasets.segments import clusters
-from bmx_grid.evaluations.base import Finished
+from bmx_grid.evaluations.base import ScoredSetting
 from bmx_grid.evaluations.levels import LevelsEvaluation
 from bmx_grid.metrics.base import Metric
 from bmx_grid.words.attributions import AttributionSet
@@ -42,7 +42,7 @@ def levels(segments, metric, statistics):
     """The rows of the metric alone by level, grouping and statistic."""
     scores = AttributionSet(metric.combine(statistics), {}, statistics)
     labels = clusters([segments])[0].tolist()
-    finished = Finished(segments, "m", "none", metric, None, segments.items(metric.reads), scores, labels)
+    finished = ScoredSetting(segments, "m", "none", metric, None, segments.items(metric.reads), scores, labels)
     evaluation = LevelsEvaluation(resamples=0)
     rows = table_rows(evaluation, evaluation.evaluate([finished])[0], "correlations")
     return {(row.level, row.grouping, row.statistic): row for row in rows}

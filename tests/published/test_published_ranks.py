@@ -6,7 +6,7 @@ from real_data import read
 
 from bmx_grid.datasets.segments import clusters
 from bmx_grid.measures.resampling import codes, number_of, seeded_draws
-from bmx_grid.measures.systems import by_mean, mean, rank_ranges, system_scores
+from bmx_grid.measures.systems import mean, mean_terms, rank_ranges, system_scores
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_zh_en_has_two_clusters_of_systems_only_where_segments_of_a_document_are
         else codes([segment.source for segment in segments.segments])
     )
     count = number_of(units)
-    scores = system_scores(by_mean(segments.human_scores), mean, systems, units, len(names), count)
+    scores = system_scores(mean_terms(segments.human_scores), mean, systems, units, len(names), count)
     drawn = seeded_draws(count, 1000, 0)
     ranks = rank_ranges(scores(np.ones((len(set(units)), 1)))[0], np.concatenate([scores(times) for times in drawn]))
     by_name = {name: tuple(ranks[1:, place].tolist()) for place, name in enumerate(names)}

@@ -6,7 +6,7 @@ import pytest
 from bmx_grid.datasets.archives import read_archive
 from bmx_grid.datasets.lines import read_lines
 from bmx_grid.datasets.mlqe_pe import Eval4nlp21, mlqe_pe_test20_tags, read_sub_words, word_probabilities
-from bmx_grid.datasets.mqm21 import annotated
+from bmx_grid.datasets.mqm21 import parse_annotations
 from bmx_grid.measures.word_measures import rank_words
 from bmx_grid.words.tags import tags_of_spans
 
@@ -31,7 +31,7 @@ MLQE_PE = {
 
 @pytest.mark.parametrize("pair", EVAL4NLP)
 def test_eval4nlp_has_the_published_numbers_of_errors(data_dir, pair):
-    tags = Eval4nlp21(name="eval4nlp21").read(data_dir, pair).judgements.tags
+    tags = Eval4nlp21(name="eval4nlp21").load_segments(data_dir, pair).judgements.tags
     counts = [n for side in ("source", "hypothesis") for n in (len(tags[side].labels.bad), tags[side].labels.bad.sum())]
     without = sum(not row.any() for row in tags["hypothesis"].labels.rows())
     assert (len(tags["source"]), *counts, without) == EVAL4NLP[pair]
@@ -67,7 +67,7 @@ def test_mqm_spans_are_words(data_dir, name):
         train = data_dir / "wmt-qe-2022-data" / "train-dev_data" / "task1_word-level" / "train"
         member = f"mqm-newstest2021_{name.replace('-', '')}.tsv"
         lines = read_archive(train / f"{name}_mqm" / f"{name}-train-2021-news.tar.gz", [member])[member]
-    segments = annotated(lines)
+    segments = parse_annotations(lines)
     spans = {side: [marked[side] for marked in segments.spans] for side in ("target", "source")}
     counts = tuple(sum(map(len, spans[side])) for side in spans)
     assert (len(segments), *counts) == MQM[name]

@@ -9,9 +9,9 @@ import pytest
 from some_frames import verdicts
 from some_tables import peaked, table
 
-from bmx_grid.analysis.questions import analyse_table, numbers
+from bmx_grid.analysis.questions import analyse_table, tracked_metrics
 from bmx_grid.report import answer
-from bmx_grid.report.answer import DROPPED, MOST_ROWS, answer_text, coloured
+from bmx_grid.report.answer import DROPPED, MOST_ROWS, answer_text, colour_verdicts
 from bmx_grid.report.table import width_of
 
 NAMES = ("sentence_bleu", "minilm_bertscore")
@@ -93,7 +93,7 @@ def test_many_rows_are_cut_and_counted():
 def test_medians_stand_beside_the_papers():
     given = analysis(*ROWS)
     text = answer_text(given, 200)
-    medians = numbers(given)
+    medians = tracked_metrics(given)
     assert f"LIME p {medians['medians/lime/p']:g}, w {medians['medians/lime/w']:g} (paper" in text
     assert "Medians of the best points, in-sample: LIME p " in text and "(paper p -1.4, w 0.4)" in text
     assert "Ridge regression" not in text, "of one explainer and four settings nothing is regressed"
@@ -129,4 +129,4 @@ def test_verdicts_have_colours_on_a_terminal_only(monkeypatch, is_terminal, no_c
     monkeypatch.delenv("NO_COLOR", raising=False)
     if no_color is not None:
         monkeypatch.setenv("NO_COLOR", no_color)
-    assert coloured("helps  a\nhurts  b\nno gain shown  it helps") == expected
+    assert colour_verdicts("helps  a\nhurts  b\nno gain shown  it helps") == expected

@@ -31,7 +31,7 @@ from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.report.analysis_files import analyse_sweep, page_figures, write_analysis
 from bmx_grid.report.canvas import Drawing, render
 from bmx_grid.report.html import MOST_MAPS, answer_in_notebook, write_report
-from bmx_grid.report.maps import MapScale, maps_of, packed, scale_of
+from bmx_grid.report.maps import MapScale, maps_of, pack_gains, scale_of
 from bmx_grid.sweep.executors.local import Sequential
 from bmx_grid.sweep.folder import OutputFolder
 from bmx_grid.sweep.plan import make_plan
@@ -137,7 +137,7 @@ def test_the_answer_stands_first_and_everything_is_in_the_document_once(tmp_path
     assert lead == "No gain is shown." and page.visible[:2] == ["a", "sweep"]
     assert f"{2 * n} no gain shown" in " ".join(page.visible), "how many verdicts"
     shown = " ".join(page.visible)
-    for line in headline.answer(analysis)[1:]:  # what the verdicts mean, and what to do next
+    for line in headline.summary_lines(analysis)[1:]:  # what the verdicts mean, and what to do next
         assert " ".join(line.replace(" -", " −").replace("[-", "[−").split()) in shown
     order = ["answer", "verdicts", "maps", "numbers", "details", "of-table-settings", "how-to-read", "what-was-run"]
     assert sorted(order, key=page.ids.index) == order
@@ -297,7 +297,7 @@ def test_the_page_holds_every_gain_to_four_decimals():
     holed = peaked(0.5)
     holed[3, 0] = np.nan
     analysis = analyse_table(table({**random_surfaces(1), ("d9", "a", "m1", "lime"): holed}))
-    grids = packed(analysis, scale_of(analysis))
+    grids = pack_gains(analysis, scale_of(analysis))
     assert [float(power.replace("−", "-")) for power in grids["p"]] == P.tolist()
     assert [float(weight) for weight in grids["w"]] == W.tolist()
     for place, (baseline, _) in enumerate(grids["settings"]):
@@ -359,7 +359,7 @@ def test_marks_of_a_map_where_there_is_none():
     assert ["best" in kinds for kinds in marks] == [False, True, False, True, True]
     assert "published" not in marks[-1] and "published" in marks[3], "controls have no published point"
     assert scale.limit == 0.05, "0.1 is gained; a control and larger gains do not count"
-    grids = packed(analysis, scale)
+    grids = pack_gains(analysis, scale)
     assert not decoded(grids, 1).any()
     assert np.isnan(decoded(grids, 2)[:, W != 1]).all()
 
@@ -467,7 +467,7 @@ def test_what_cannot_be_analysed_is_said_and_nothing_written(tmp_path, results, 
 @pytest.mark.parametrize(("dataset", "message"), [("wmt17", "in-sample on wmt17"), ("toy", "on other data")])
 def test_a_sweep_is_analysed_at_its_declared_points(tmp_path, dataset, message):
     analysis, *_ = analysed([make_result(dataset=dataset)], tmp_path, lime=(0.4, -1.4), shap=(0.6, -0.95))
-    sentence, *_ = headline.answer(analysis)
+    sentence, *_ = headline.summary_lines(analysis)
     assert sentence.startswith("LIME at w 0.4, p -1.4, published (") and message in sentence
     assert set(analysis.fixed) == {"lime"}
     page = read(tmp_path)

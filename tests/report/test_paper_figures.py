@@ -16,11 +16,18 @@ from bmx_grid.analysis.base import SettingKey
 from bmx_grid.analysis.points import gains_at
 from bmx_grid.analysis.questions import analyse_table, signature
 from bmx_grid.core.errors import StoreError
-from bmx_grid.core.wording import WRITTEN, label, written
+from bmx_grid.core.wording import WRITTEN, display_name, label
 from bmx_grid.measures.grid import Point
 from bmx_grid.report.analysis_files import further_figures, page_figures
 from bmx_grid.report.canvas import BLUE, COLUMN, PAGE, save, style
-from bmx_grid.report.figures import LENGTH_MARK, MOST_GAINS, REASSIGNED_MARK, boosts, declared_gains, setting_drawing
+from bmx_grid.report.figures import (
+    LENGTH_MARK,
+    MOST_GAINS,
+    REASSIGNED_MARK,
+    boosts,
+    gains_with_intervals,
+    setting_drawing,
+)
 from bmx_grid.report.paper_figures import better_and_worse, gains_by
 
 HOSTILE = "</text><script>alert(1)</script>\n../..\u202e$\\frac{1}\"'&"
@@ -162,7 +169,7 @@ def test_hostile_names_stay_text_in_every_file_and_never_form_a_path(tmp_path):
 
 def test_names_are_written_as_the_field_writes_them():
     assert len(set(WRITTEN.values())) == len(WRITTEN)
-    assert [written(name) for name in ("chrf", "bertscore", "my_metric")] == ["chrF", "BERTScore", "my_metric"]
+    assert [display_name(name) for name in ("chrf", "bertscore", "my_metric")] == ["chrF", "BERTScore", "my_metric"]
     assert label("a\n\u202eb") == r"a\n\u202eb"
     assert len(label("x" * 500)) == 44
 
@@ -185,7 +192,7 @@ def test_a_forest_has_every_gain_with_its_interval_and_only_those_that_survive_f
     _, gains = with_tests()
     best = max(gains, key=gains.__getitem__)
     analysis, _ = with_tests(half=0.02, holm={names: 0.01 if names == best else 0.5 for names in gains})
-    (drawing,) = declared_gains(analysis)
+    (drawing,) = gains_with_intervals(analysis)
     assert drawing.stem == "gains_with_intervals_lime" == drawings(analysis)[0].stem
     (axes,) = drawn(drawing).axes
     ordered = sorted(gains.values(), reverse=True)
@@ -196,7 +203,7 @@ def test_a_forest_has_every_gain_with_its_interval_and_only_those_that_survive_f
 
 def test_many_settings_go_on_in_a_second_figure():
     analysis, gains = with_tests(n_metrics=9)
-    first, second = declared_gains(analysis)
+    first, second = gains_with_intervals(analysis)
     assert (first.stem, second.stem) == ("gains_with_intervals_lime", "gains_with_intervals_lime_2")
     assert second.title.endswith("part 2")
     assert len(spans(drawn(second).axes[0])) == len(gains) - MOST_GAINS

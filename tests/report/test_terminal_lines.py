@@ -27,7 +27,7 @@ def cautions_of(tmp_path, human, sources, pairs=("de-en",)):
         def needs(self, language_pair):
             return []
 
-        def read(self, data_dir, language_pair):
+        def load_segments(self, data_dir, language_pair):
             segments = tuple(
                 Segment(str(number), f"{language_pair} {source}", f"{language_pair} the same as {source}", f"h{number}")
                 for number, source in enumerate(sources)

@@ -29,7 +29,7 @@ def analysis():
 
 
 def in_terminal(folder: Path) -> str:
-    return "\n".join(headline.answer(analysis()))
+    return "\n".join(headline.summary_lines(analysis()))
 
 
 def on_page(folder: Path) -> str:
@@ -40,7 +40,7 @@ def on_page(folder: Path) -> str:
 
 def in_note(folder: Path) -> str:
     """As the note of a tracked sweep has the answer; `test_tracking` reads one from a store."""
-    return "\n".join(markdown(line) for line in headline.answer(analysis()))
+    return "\n".join(markdown(line) for line in headline.summary_lines(analysis()))
 
 
 def in_json(folder: Path) -> str:

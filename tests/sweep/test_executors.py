@@ -44,7 +44,7 @@ def test_loky_runs_one_process_for_each_device_and_the_light_jobs_beside_them():
 def test_sequential_gives_its_device_to_this_process_for_each_job():
     some = [Job(partial(jobs.where, number)) for number in range(2)]
     assert [device for *_, device in Sequential(devices=("cuda:1",)).run(some)] == ["cuda:1", "cuda:1"]
-    assert loading.assigned() is None
+    assert loading.assigned_device() is None
     with pytest.raises(ConfigError, match=r"executor=sequential uses one device"):
         Sequential(devices=TWO)
     with pytest.raises(ConfigError, match="executor.n_jobs must be at least 1, or -1"):
@@ -98,11 +98,11 @@ CHOICES = {
 def test_a_model_goes_to_the_device_of_its_worker(monkeypatch, assigned, asked, chosen):
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
-    with loading.assigned_here(assigned):
+    with loading.assign_device(assigned):
         assert _chosen_device(asked) == chosen
     for absent in ("cuda:2", "cuda:x", "gpu"):
         with (
-            loading.assigned_here(absent),
+            loading.assign_device(absent),
             pytest.raises(UnavailableError, match=f"{absent} is assigned to this worker"),
         ):
             _chosen_device("auto")

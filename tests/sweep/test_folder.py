@@ -35,9 +35,9 @@ def test_an_unchanged_run_is_known_by_its_files(tmp_path, change, same):
     folder = OutputFolder(tmp_path)
     folder.finish("run", write(tmp_path, "grid.parquet", "figures/a.png"), said="a table", n_failed=0)
     change(tmp_path)
-    finished = folder.unchanged("run")
+    finished = folder.find_unchanged("run")
     assert (finished is not None) is same
-    assert folder.unchanged("another run") is None
+    assert folder.find_unchanged("another run") is None
     assert not same or finished["said"] == "a table"
 
 
@@ -69,7 +69,7 @@ def test_all_files_of_another_configuration_are_kept_in_a_folder_of_their_own(tm
     left = {path.name for path in tmp_path.iterdir() if path.is_file()}
     assert left == {"mine.txt", STAMP}
     kept = OutputFolder(place)
-    assert kept.unchanged("0123456789") is not None and (place / "report.html").is_file()
+    assert kept.find_unchanged("0123456789") is not None and (place / "report.html").is_file()
     assert folder.keep_other("b") is None
     folder.finish("b" * 64, write(tmp_path, "tables/grid.parquet", text="b"), said="", n_failed=0, configuration="b")
     assert folder.place_of("0123456789") == place and folder.place_of("b" * 64) == folder.place_of(None) == tmp_path
@@ -191,7 +191,7 @@ def test_files_that_a_run_or_an_analysis_left_are_replaced(tmp_path):
     folder.finish("run", write(tmp_path, "grid.parquet"), said="", n_failed=0)
     write(tmp_path, "report.html")
     folder.claim([tmp_path / "report.html", tmp_path / "grid.parquet"])
-    assert folder.unchanged("run") is not None
+    assert folder.find_unchanged("run") is not None
     folder.begin([tmp_path / "grid.parquet", tmp_path / "report.html"])
 
 
@@ -211,6 +211,6 @@ STAMPS = {
 def test_a_stamp_that_no_run_wrote_is_none(tmp_path, text):
     (tmp_path / STAMP).write_text(text, errors="surrogateescape")
     folder = OutputFolder(tmp_path)
-    assert folder.unchanged("run") is None
+    assert folder.find_unchanged("run") is None
     folder.begin([tmp_path / "grid.parquet"])
     assert folder.move_aside([]) == []

@@ -19,7 +19,7 @@ from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.metrics.random_scores import RandomMetric
 from bmx_grid.report.terminal_lines import announcement, plan_table
 from bmx_grid.sweep.executors.local import Loky, Sequential
-from bmx_grid.sweep.further import score_further, with_further_texts
+from bmx_grid.sweep.further import add_further_texts, score_further
 from bmx_grid.sweep.judge import SettingResult, judge_sweep
 from bmx_grid.sweep.plan import make_plan
 from bmx_grid.sweep.scoring import run_plan
@@ -45,9 +45,9 @@ class Breaking(Evaluation):
         return 1
 
     def texts(self, setting):
-        return [setting.items[0].with_text("hypothesis", "unreadable")]
+        return [setting.items[0].replace_text("hypothesis", "unreadable")]
 
-    def of_scope(self, settings):
+    def evaluate_scope(self, settings):
         return [{"breaking": [Row(len(settings[0].further.get(self.key, ())))]}]
 
 
@@ -66,7 +66,7 @@ def swept(tmp_path):
         executor = executor or Sequential(chunk_texts=20)
         scope = PlanOptions(data_dir=tmp_path, cache_dir=tmp_path / "cache", limit=LIMIT)
         data = {"sample": Sample(name="sample", language_pairs=("de-en",))}
-        plan = with_further_texts(make_plan(data, metrics, explainers, scope), evaluations, scope.cache_dir)
+        plan = add_further_texts(make_plan(data, metrics, explainers, scope), evaluations, scope.cache_dir)
         options = {"executor": executor, "stop_on_error": False, "progress": lambda n_texts: None}
         ended = [result for result in run_plan(plan, evaluations, **options) if isinstance(result, SettingResult)]
         scored: list[int] = []

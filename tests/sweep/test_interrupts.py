@@ -113,8 +113,8 @@ SWALLOWED = {
     "another error in its place": "try:\n        busy()\n    except KeyboardInterrupt:\n        raise ImportError('x')",
     "the end of the work": "busy(); import os; os.stat('/')\n    return 0",
     "the end of the interpreter": "import atexit\n    atexit.register(busy)\n    return 0",
-    "an act that must not be left half done": "from bmx_grid.core.stopping import uninterrupted\n"
-    "    with uninterrupted():\n        busy()\n    raise AssertionError('not reached')",
+    "an act that must not be left half done": "from bmx_grid.core.stopping import delay_signals\n"
+    "    with delay_signals():\n        busy()\n    raise AssertionError('not reached')",
 }
 PROGRAM = """
 import sys, time
@@ -127,7 +127,7 @@ def busy():  # until a while after the first signal, however late that comes
     print("ready", flush=True)
     end = later = time.monotonic() + 120
     while time.monotonic() < end:
-        if stopping.signalled() is None:
+        if stopping.received_signal() is None:
             later = time.monotonic() + 1.5 * stopping.AGAIN_SECONDS
         else:
             end = min(end, later)

@@ -39,7 +39,7 @@ class Whole(DatasetReader):
     def needs(self, language_pair):
         return []
 
-    def read(self, data_dir, language_pair):
+    def load_segments(self, data_dir, language_pair):
         segments = tuple(Segment(str(n), f"s{n}", f"r{n}", f"h{n}", system) for n in range(4) for system in "ab")
         judged = Judgements({"da": np.full(8, np.nan)}, systems={"da": {"a": 0.1, "b": 0.2}})
         return SegmentSet(self.name, language_pair, segments, judged, "here", all_systems=("a", "b"))
@@ -65,6 +65,6 @@ def test_a_reader_of_ones_own_that_raises_fails_its_data_set_alone(tmp_path, err
 
     setattr(Raises, where, raising)
     plan = planned(tmp_path, Raises(name="mine", language_pairs=("de-en",)), {"chrf": Chrf()}, explained=False)
-    (refused,) = plan.failed
+    (refused,) = plan.failures
     assert not plan.settings and refused.label.startswith("mine")
     assert refused.reason.startswith(type(error).__name__)

@@ -29,20 +29,20 @@ class Cats(DatasetReader):
     def needs(self, language_pair):
         return []
 
-    def read(self, data_dir, language_pair):
+    def load_segments(self, data_dir, language_pair):
         segments = tuple(Segment(str(n), f"s{n}", f"a cat {n}", f"the cat {n}", "A") for n in range(3))
         return SegmentSet(self.name, language_pair, segments, Judgements({"da": np.arange(3.0)}), "here")
 
 
 @dataclass(frozen=True)
 class ScoresOfFile(Chrf):
-    def given(self, segments):
+    def load_scores(self, segments):
         return SCORES
 
 
 @dataclass(frozen=True)
 class WordsOfFile(Erasure):
-    def given(self, segments, words):
+    def load_attributions(self, segments, words):
         return self, WORDS
 
 
@@ -97,6 +97,6 @@ def test_scores_of_whole_systems_only_are_no_fault_of_a_metric(tmp_path):
     ids=["a score is missing", "a system has none"],
 )
 def test_scores_of_another_number_fail(tmp_path, monkeypatch, given, message):
-    monkeypatch.setattr(ScoresOfFile, "given", lambda self, segments: given)
-    (failed,) = planned(tmp_path, ScoresOfFile(), None).failed
+    monkeypatch.setattr(ScoresOfFile, "load_scores", lambda self, segments: given)
+    (failed,) = planned(tmp_path, ScoresOfFile(), None).failures
     assert failed.label == "cats · de-en · m" and message in failed.reason and isinstance(failed.error, ComponentError)

@@ -50,7 +50,7 @@ class Choosing(Evaluation):
     gain: float = identity(0.03)
     verdict: str = identity("helps")
 
-    def of_scope(self, settings):
+    def evaluate_scope(self, settings):
         chosen = [boost for name in self.boosts if (boost := self._chosen(name, settings))]
         return [SimpleNamespace(chosen=chosen if setting is settings[0] else (), choosing=()) for setting in settings]
 
@@ -66,10 +66,10 @@ class Choosing(Evaluation):
             counts = int(used.sum()), len(labels)
             chosen_on.append(ChosenOn(*setting.names[:2], *counts, setting.segments.judgements.primary))
         fitted, how = boost.fit("pearson", parts), "nowhere: this is a test"
-        gain = HeldOut.of(self.gain, self.gain - 0.01, self.gain + 0.01, how)
+        gain = HeldOut.from_estimate(self.gain, self.gain - 0.01, self.gain + 0.01, how)
         chosen = {"boost_name": name, "boost": boost, "chosen_on": tuple(chosen_on), "gain": gain}
         chosen |= {"partial_r": HeldOut(None, None, None, how), "verdict": self.verdict}
-        return None if fitted.abstains else chosen | {"constants": fitted.constants()}
+        return None if fitted.keeps_base_scores else chosen | {"constants": fitted.constants()}
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ def test_recipes_of_a_sweep_score_as_the_sweep_did(sweep, texts, tmp_path, capsy
         scored = scorer.explain(hypotheses, references=references)
         explained = as_arrays(scored.explanations)
         features = recipe.boost.features(explained.ground_truth, explained.hypothesis)
-        expected = recipe.fitted().scores(explained.base_scores, features)
+        expected = recipe.fitted_boost().scores(explained.base_scores, features)
         assert scored.scores.tobytes() == expected.tobytes()
         assert not np.array_equal(scored.scores, scored.base)
         # each segment alone, as a new one would come
@@ -150,7 +150,7 @@ def test_a_recipe_says_what_it_was_chosen_on_and_has_the_attributions_of_the_swe
         ("sample", "fr-en", 20, "score"),
     ]
     assert (recipe.gain.value, recipe.gain.low, recipe.gain.how) == (0.25, 0.24, "nowhere: this is a test")
-    assert recipe.metric == Identity.of("metric", "chrf", Chrf(), Chrf().signature)
+    assert recipe.metric == Identity.from_part("metric", "chrf", Chrf(), Chrf().signature)
     assert (recipe.partial_r.value, recipe.metric.settings, recipe.seed, len(recipe.date)) == (None, {}, 7, 10)
     stored = pq.read_table(next((tmp_path / "cache").rglob("sample.de-en.parts/*.parquet"))).to_pydict()
     by_key = dict(zip(stored["key"], stored["hypothesis_attributions"], strict=True))
@@ -186,6 +186,6 @@ def test_a_metric_of_ones_own_is_written_with_its_class(monkeypatch):
     monkeypatch.setenv(ALLOWED_PACKAGES, "fakes")
     from fakes import HashMetric
 
-    identity_of_metric = Identity.of("metric", "mine", HashMetric(salt=3), "s")
+    identity_of_metric = Identity.from_part("metric", "mine", HashMetric(salt=3), "s")
     assert identity_of_metric.node("metric") == {"_target_": "fakes.HashMetric", "salt": 3}
     assert build(identity_of_metric.node("metric"), Metric, "metric") == HashMetric(salt=3)

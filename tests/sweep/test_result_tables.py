@@ -52,7 +52,7 @@ def test_a_setting_is_a_row_with_its_numbers_and_settings(tmp_path):
     result = make_result(seed=3)
     write_csv(settings_table([result]), tmp_path / "settings.csv")
     row = settings_table([result]).to_pylist()[0]
-    assert (row["best"], row["fixed"]) == (result.grid.best, result.published.correlation)
+    assert (row["best"], row["fixed"]) == (result.grid.best, result.published_row.correlation)
     assert not [name for name in row if "gain" in name], "a gain has an interval, which this table has not"
     assert (row["n_segments"], row["n_rated"], row["n_used"]) == (40, 39, 38)
     assert '"explainer.num_samples":100' in row["parameters"]

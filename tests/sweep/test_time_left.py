@@ -39,7 +39,7 @@ def run(order, n_workers=1, evaluating=0.0):
     for end, same in itertools.groupby(ends, key=lambda pair: round(pair[0], 6)):
         now[0] = end
         for _, done in same:
-            left.scored(done)
+            left.record_scored(done)
         yield whole - end, left
 
 
@@ -48,17 +48,17 @@ def run(order, n_workers=1, evaluating=0.0):
 def test_the_time_left_is_right_within_a_factor_of_two(order, n_workers, evaluating):
     n_timed = 0
     for truth, left in run(order, n_workers, evaluating):
-        if left.untimed:
+        if left.untimed_metrics:
             continue
         n_timed += 1
-        assert truth / 2 - SHORT <= left.seconds() <= 2 * truth + SHORT, (truth, left.in_words())
+        assert truth / 2 - SHORT <= left.seconds() <= 2 * truth + SHORT, (truth, left.describe())
     assert n_timed > 2
 
 
 @pytest.mark.parametrize("order", [*itertools.permutations(TEXTS)], ids=" then ".join)
 def test_a_metric_that_was_not_timed_is_named(order):
     first, second = order
-    said = [left.in_words() for _, left in run(order)]
+    said = [left.describe() for _, left in run(order)]
     n_first = TEXTS[first] // CHUNK[first]  # one worker: nothing ends together
     assert all(line.endswith(f"{second} untimed") for line in said[:n_first])
     assert not any("untimed" in line for line in said[n_first:])
@@ -68,23 +68,23 @@ def test_a_metric_that_was_not_timed_is_named(order):
 
 def test_several_metrics_are_counted_and_a_long_name_is_cut():
     left = TimeLeft({"fast": 20, "a": 1, "b": 1}, lambda: 10.0)
-    left.scored(ScoredTexts("fast", 10, 10.0))
-    assert left.in_words() == "over 00:10 left, 2 metrics untimed"
-    assert TimeLeft({"a_metric_of_a_very_long_name": 1}).in_words() == "a_metric_of_a… untimed"
+    left.record_scored(ScoredTexts("fast", 10, 10.0))
+    assert left.describe() == "over 00:10 left, 2 metrics untimed"
+    assert TimeLeft({"a_metric_of_a_very_long_name": 1}).describe() == "a_metric_of_a… untimed"
 
 
 def test_what_the_cache_has_costs_nothing():
     left = TimeLeft({"slow": 0, "fast": 1_000}, lambda: 10.0)
-    left.scored(ScoredTexts("fast", 500, 10.0))
-    assert left.untimed == [] and left.in_words() == "00:10 left"
+    left.record_scored(ScoredTexts("fast", 500, 10.0))
+    assert left.untimed_metrics == [] and left.describe() == "00:10 left"
 
 
 def test_what_is_dropped_takes_no_time():
     left = TimeLeft({"slow": 100, "fast": 1_000}, lambda: 10.0)
-    left.scored(ScoredTexts("fast", 500, 10.0))
-    left.dropped("slow", 100)
-    left.dropped("fast", 250)
-    assert left.in_words() == "00:05 left"
+    left.record_scored(ScoredTexts("fast", 500, 10.0))
+    left.record_dropped("slow", 100)
+    left.record_dropped("fast", 250)
+    assert left.describe() == "00:05 left"
 
 
 def test_a_line_of_progress_ends_with_it(monkeypatch, capsys):
@@ -93,10 +93,10 @@ def test_a_line_of_progress_ends_with_it(monkeypatch, capsys):
     now = [0.0]
     monkeypatch.setattr(terminal.time, "monotonic", lambda: now[0])
     left = TimeLeft({"{slow}": 100, "fast": 1_000}, lambda: now[0])
-    with Progress(1_100, time_left=left.in_words) as progress:
+    with Progress(1_100, time_left=left.describe) as progress:
         for seconds, metric, n_texts in ((40.0, "fast", 500), (30.0, "{slow}", 50)):
             now[0] += seconds
-            left.scored(ScoredTexts(metric, n_texts, seconds))
+            left.record_scored(ScoredTexts(metric, n_texts, seconds))
             progress.advance(n_texts)
     assert capsys.readouterr().err.splitlines() == [
         "scoring: 500 of 1.10k texts (45%), over 00:40 left, {slow} untimed",

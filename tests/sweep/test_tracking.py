@@ -123,11 +123,11 @@ def test_the_overview_of_a_setting_has_what_was_found_and_no_point_of_a_curve(fo
     assert metrics["baseline"] == 0.5
     assert metrics["in-sample best pearson"] == pytest.approx(result.grid.best, abs=1e-6)
     assert metrics["in-sample best p"] == result.grid.best_p
-    assert metrics["published pearson"] == pytest.approx(result.published.correlation, abs=1e-6)
+    assert metrics["published pearson"] == pytest.approx(result.published_row.correlation, abs=1e-6)
     assert (setting.data.tags["published p"], setting.data.tags["published w"]) == ("-1.4", "0.4")
     note = setting.data.tags["mlflow.note.content"]
     assert note.startswith("**helps**, gain +0.250 [+0.125, +0.375]: pearson 0.500 → 0.750")
-    assert f"| published point | -1.4 | 0.4 | {result.published.correlation:.4f} |" in note
+    assert f"| published point | -1.4 | 0.4 | {result.published_row.correlation:.4f} |" in note
     assert f"| {result.grid.best:.4f} |" in note
     (dataset,) = [entry.dataset for entry in setting.inputs.dataset_inputs]
     assert (dataset.name, len(dataset.digest)) == ("toy de-en", 8)

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
-from bmx_grid.core.errors import ConfigError, UnavailableError, shown
+from bmx_grid.core.errors import ConfigError, UnavailableError, quote_value
 from bmx_grid.core.identity import identity, runtime
 from bmx_grid.core.ragged import Floats
-from bmx_grid.guests.command.program import Command, declared, described, scored
-from bmx_grid.metrics.base import Cost, OfReferences
+from bmx_grid.guests.command.program import Command, describe_program, read_declaration, score_rows
+from bmx_grid.metrics.base import Cost, MultiReferenceMetric
 from bmx_grid.models.files import PACKAGE, model_path
-from bmx_grid.models.loading import assigned
+from bmx_grid.models.loading import assigned_device
 from bmx_grid.words.perturbation import ROLES, Item, Role
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CommandMetric(OfReferences):
+class CommandMetric(MultiReferenceMetric):
     """A program that reads texts and writes scores, by the protocol of `bmx_grid.guests.command.program`.
 
     command: the program and its arguments; a word `package:NAME/FILE` is a file of an installed package. Only the user
@@ -54,7 +54,7 @@ class CommandMetric(OfReferences):
     def __post_init__(self) -> None:
         super().__post_init__()
         if "hypothesis" not in self.texts:
-            raise ConfigError(f"texts: {shown(list(self.texts))} lacks the hypothesis, which every metric reads.")
+            raise ConfigError(f"texts: {quote_value(list(self.texts))} lacks the hypothesis, which every metric reads.")
 
     @property
     def reads(self) -> tuple[Role, ...]:
@@ -67,23 +67,23 @@ class CommandMetric(OfReferences):
 
     def check(self) -> None:
         """Raise UnavailableError if the program cannot be started or writes no declaration."""
-        declared(self._started, self.timeout)
+        read_declaration(self._full_command, self.timeout)
 
-    def fitted(self, segments: SegmentSet) -> Self:
+    def fit(self, segments: SegmentSet) -> Self:
         """This metric with its program's declaration as identity, if the program is available (see `check`)."""
-        fitted = super().fitted(segments)
+        fitted = super().fit(segments)
         try:
-            said = declared(self._started, self.timeout)
+            said = read_declaration(self._full_command, self.timeout)
         except UnavailableError:
             return fitted
-        return dataclasses.replace(fitted, declared=described(said))
+        return dataclasses.replace(fitted, declared=describe_program(said))
 
-    def members(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Self]:
+    def expand(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Self]:
         """This metric by its own name, or by the one that its program gives."""
         if self.name is not None:
             return {self.name: self}
         try:
-            return {declared(self._started, self.timeout)["name"]: self}
+            return {read_declaration(self._full_command, self.timeout)["name"]: self}
         except UnavailableError:
             return {name: self}
 
@@ -96,7 +96,7 @@ class CommandMetric(OfReferences):
         if not items:
             return np.empty(0)
         rows = [self._row(item) for item in items]
-        scores = scored(self._started, rows, self.batch_size, self.timeout, self.declared)
+        scores = score_rows(self._full_command, rows, self.batch_size, self.timeout, self.declared)
         return np.array(scores, dtype=np.float64)
 
     def _row(self, item: Item) -> str:
@@ -110,7 +110,7 @@ class CommandMetric(OfReferences):
         return json.dumps(row, ensure_ascii=False)
 
     @property
-    def _started(self) -> Command:
+    def _full_command(self) -> Command:
         """The words of the command line with paths of packages, and the device."""
         if not self.command:
             raise UnavailableError(
@@ -119,5 +119,5 @@ class CommandMetric(OfReferences):
         words = []
         for word in self.command:
             words.append(str(model_path(word)) if word.startswith(PACKAGE) else word)
-        device = assigned() if self.device == "auto" else self.device
+        device = assigned_device() if self.device == "auto" else self.device
         return Command(tuple(words), device)

@@ -22,8 +22,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO, Any, NamedTuple
 
-from bmx_grid.core.errors import ComponentError, UnavailableError, shown
-from bmx_grid.core.stopping import without_interrupts
+from bmx_grid.core.errors import ComponentError, UnavailableError, quote_value
+from bmx_grid.core.stopping import block_interrupts
 from bmx_grid.models.loading import ASSIGNED
 
 IDLE_SECONDS = 60.0  # without a text to score until a program is stopped: it may hold a large model
@@ -70,11 +70,11 @@ class Program:
     lines: deque[str] = field(default_factory=deque)
 
     @classmethod
-    def started(cls, command: Command, timeout: float) -> Program:
+    def start(cls, command: Command, timeout: float) -> Program:
         """Start the program and read its declaration. Raises UnavailableError if it writes none."""
         if shutil.which(command.words[0]) is None:
             raise UnavailableError(
-                f"command {shown(command.words[0])} not found, or not executable; name the Python of the "
+                f"command {quote_value(command.words[0])} not found, or not executable; name the Python of the "
                 "metric's environment by its full path."
             )
         environment = {**os.environ, "PYTHONIOENCODING": "utf-8"}
@@ -82,7 +82,7 @@ class Program:
         environment.pop("PYTHONPATH", None)
         if command.device is not None:
             environment[ASSIGNED] = command.device
-        with without_interrupts():
+        with block_interrupts():
             try:
                 process = subprocess.Popen(
                     command.words,
@@ -97,8 +97,8 @@ class Program:
             output: queue.SimpleQueue[list[str] | None] = queue.SimpleQueue()
             errors: deque[str] = deque(maxlen=LAST_LINES)
             assert process.stdout is not None and process.stderr is not None
-            _in_thread(_read_output, process.stdout, output)
-            _in_thread(_read_errors, process.stderr, errors)
+            _start_thread(_read_output, process.stdout, output)
+            _start_thread(_read_errors, process.stderr, errors)
         program = cls(command, process, output, errors, {}, timeout)
         try:
             program.declared = program._declaration()
@@ -112,14 +112,14 @@ class Program:
 
         Raises _Ended, and ComponentError for a line that is no number.
         """
-        _in_thread(_write_rows, self.process.stdin, rows, batch_size)
+        _start_thread(_write_rows, self.process.stdin, rows, batch_size)
         for _ in rows:
             line = self._line(self.timeout)
             try:
                 yield float(line)
             except ValueError:
                 raise ComponentError(
-                    f"the command `{self.command}` wrote {shown(line)} to standard output in place of a score. "
+                    f"the command `{self.command}` wrote {quote_value(line)} to standard output in place of a score. "
                     "Write other text to standard error."
                 ) from None
 
@@ -176,7 +176,8 @@ class Program:
             is_text = False
         if not is_text:
             raise UnavailableError(
-                f"the command `{self.command}`: its first line is {shown(line)}. Expected a JSON object with texts, "
+                f"the command `{self.command}`: its first line is {quote_value(line)}. Expected a JSON object with "
+                "texts, "
                 '{"name": "comet", "version": "2.2.7", "model": "Unbabel/wmt22-comet-da"}.'
             )
         return declared
@@ -188,7 +189,7 @@ _silent: dict[tuple[Command, float], tuple[float, UnavailableError]] = {}
 _lock = threading.RLock()
 
 
-def declared(command: Command, timeout: float) -> Mapping[str, str]:
+def read_declaration(command: Command, timeout: float) -> Mapping[str, str]:
     """Name, version and model of the program of a command, which is started if it does not run in this process."""
     with _lock:
         program = _program(command, timeout)
@@ -196,21 +197,21 @@ def declared(command: Command, timeout: float) -> Mapping[str, str]:
         return program.declared
 
 
-def scored(command: Command, rows: Sequence[str], batch_size: int, timeout: float, expected: str) -> list[float]:
+def score_rows(command: Command, rows: Sequence[str], batch_size: int, timeout: float, expected: str) -> list[float]:
     """A score per row of JSON.
 
     A program that ends is started again with the texts that it has not scored. Raises UnavailableError if it ends twice
-    before it has scored another text, and if its declaration differs from `expected` (see `described`).
+    before it has scored another text, and if its declaration differs from `expected` (see `describe_program`).
     """
     scores: list[float] = []
     n_before = -1
     with _lock:
         while len(scores) < len(rows):
             program = _program(command, timeout)
-            if expected and described(program.declared) != expected:
+            if expected and describe_program(program.declared) != expected:
                 raise UnavailableError(
-                    f"the command `{command}` is {described(program.declared)} now, but was {expected} when the sweep "
-                    "was planned: run the same command again."
+                    f"the command `{command}` is {describe_program(program.declared)} now, but was {expected} when the "
+                    "sweep was planned: run the same command again."
                 )
             try:
                 # One by one: what came before the program ended counts.
@@ -221,8 +222,8 @@ def scored(command: Command, rows: Sequence[str], batch_size: int, timeout: floa
                 if len(scores) == n_before:
                     row = rows[len(scores)]
                     raise UnavailableError(
-                        f"the command `{command}` {program.last_words()}, twice at the same text: {shown(row)}. Scored "
-                        "texts are kept. Run the command by itself and give it this line to see why."
+                        f"the command `{command}` {program.last_words()}, twice at the same text: {quote_value(row)}. "
+                        "Scored texts are kept. Run the command by itself and give it this line to see why."
                     ) from None
                 n_before = len(scores)
             except BaseException:
@@ -233,7 +234,7 @@ def scored(command: Command, rows: Sequence[str], batch_size: int, timeout: floa
     return scores
 
 
-def described(declared: Mapping[str, str]) -> str:
+def describe_program(declared: Mapping[str, str]) -> str:
     """The declaration of a program in one text: the identity of the metric."""
     return "|".join([declared["name"], f"version:{declared['version']}", f"model:{declared['model']}"])
 
@@ -269,7 +270,7 @@ def _program(command: Command, timeout: float) -> Program:
         until, error = _silent.get((command, timeout), (0.0, None))
         if error is not None and time.monotonic() < until:
             raise error
-        program = Program.started(command, timeout)
+        program = Program.start(command, timeout)
         _running[command] = program
     program.timeout = timeout
     return program
@@ -313,5 +314,5 @@ def _read_errors(stream: IO[bytes], lines: deque[str]) -> None:
             lines.append(line.decode(errors="replace").strip()[:LONGEST_LINE])
 
 
-def _in_thread(work: Callable[..., None], *arguments: Any) -> None:
+def _start_thread(work: Callable[..., None], *arguments: Any) -> None:
     threading.Thread(target=work, args=arguments, name="command", daemon=True).start()

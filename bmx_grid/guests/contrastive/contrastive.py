@@ -21,7 +21,7 @@ from bmx_grid.evaluations.base import (
     OF_PAIRS,
     Estimate,
     Evaluation,
-    Finished,
+    ScoredSetting,
     SettingRow,
 )
 from bmx_grid.evaluations.word_level import tagged_sides
@@ -100,7 +100,7 @@ class ContrastiveEvaluation(Evaluation):
             return ""
         return "compares two outputs for one source of which one is better, and no data set has such a pair"
 
-    def of_scope(self, settings: Sequence[Finished]) -> list[dict[str, Any]]:
+    def evaluate_scope(self, settings: Sequence[ScoredSetting]) -> list[dict[str, Any]]:
         """The rows of each language pair, and in the first setting those of all together, if there are several."""
         contrasts = [_contrasts(setting) for setting in settings]
         results: list[dict[str, Any]] = []
@@ -149,8 +149,8 @@ class ContrastiveEvaluation(Evaluation):
         auc = []
         auc_labels = []
         for contrast in contrasts:
-            of_pairs = _chosen(contrast.phenomena, phenomenon)
-            of_words = _chosen(contrast.auc_phenomena, phenomenon)
+            of_pairs = _phenomenon_mask(contrast.phenomena, phenomenon)
+            of_words = _phenomenon_mask(contrast.auc_phenomena, phenomenon)
             differences.append(contrast.differences[point][of_pairs])
             base.append(contrast.differences[BASE][of_pairs])
             labels += contrast.clusters[of_pairs].tolist()
@@ -213,7 +213,7 @@ def wilson(share: float, n: int) -> tuple[float, float]:
     return max(middle - reach, 0.0), min(middle + reach, 1.0)
 
 
-def _chosen(phenomena: NDArray[np.object_], name: str) -> NDArray[np.bool_]:
+def _phenomenon_mask(phenomena: NDArray[np.object_], name: str) -> NDArray[np.bool_]:
     """bool[N] which are of this phenomenon."""
     if name == ALL:
         return np.ones(len(phenomena), dtype=np.bool_)
@@ -236,7 +236,7 @@ def _pairs(segments: SegmentSet) -> list[tuple[int, int]]:
     return pairs
 
 
-def _contrasts(setting: Finished) -> Contrasts:
+def _contrasts(setting: ScoredSetting) -> Contrasts:
     """The pairs of a setting, and the AUC of its outputs with tags."""
     pairs = np.array(_pairs(setting.segments), dtype=np.int64).reshape(-1, 2)
     better, worse = pairs.T

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.analysis.base import Column, Given, Table, each_group, widened
+from bmx_grid.analysis.base import Column, SweepTables, Table, each_group, pivot_estimates
 from bmx_grid.evaluations.base import BASE
 from bmx_grid.guests.contrastive.aces_score import AcesRow
 from bmx_grid.guests.contrastive.contrastive import ALL, ContrastiveRow
@@ -29,15 +29,15 @@ OF_ACES = (
 )
 
 
-def compute(given: Given) -> dict[str, Any]:
+def compute(tables: SweepTables) -> dict[str, Any]:
     """contrastive: the metric alone once, and every point of each metric and explainer; all pairs of outputs together
     where there are several language pairs. aces_score: of all language pairs together. Empty without the evaluation."""
-    rows = given.frame("contrastive", ContrastiveRow)
+    rows = tables.frame("contrastive", ContrastiveRow)
     by = ["dataset", "metric", "explainer"]
     # Of several language pairs those of all together; of one its own.
     has_all = (rows["language_pair"] == ALL).groupby([rows[name] for name in by]).transform("any")
     shown = rows[(rows["language_pair"] == ALL) | ~has_all]
-    scores = given.frame("aces_score", AcesRow)
+    scores = tables.frame("aces_score", AcesRow)
     return {
         "contrastive": shown.reset_index(drop=True),
         "contrastive_by_pair": rows.reset_index(drop=True),
@@ -53,19 +53,19 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
     alone = rows[rows["point"] == BASE].drop_duplicates(["dataset", "metric", "phenomenon"])
     for dataset, of_set in each_group(alone, "dataset"):
         values = of_set.rename(columns={"accuracy": "value", "accuracy_low": "low", "accuracy_high": "high"})
-        wide = widened(values, ["phenomenon", "n_pairs"], "metric")
+        wide = pivot_estimates(values, ["phenomenon", "n_pairs"], "metric")
         metrics = [_estimate(name) for name in sorted(set(of_set["metric"]))]
         columns = ("phenomenon", *metrics, Column("n_pairs", "pairs"))
         title = f"{dataset}: is the good translation scored above the one with an error"
         brief = len(wide) <= MOST_BRIEF_ROWS
-        yield Table.of(f"contrastive_{dataset}", title, wide, columns, NOTES[:1], brief=brief)
+        yield Table.from_rows(f"contrastive_{dataset}", title, wide, columns, NOTES[:1], brief=brief)
     scores: pd.DataFrame = result["aces_score"]
     of_metrics = scores[scores["point"] == BASE].drop_duplicates(["dataset", "metric", "category"])
     for dataset, of_set in each_group(of_metrics, "dataset"):
-        wide = widened(of_set.rename(columns={"tau": "value"}), ["category", "weight"], "metric")
+        wide = pivot_estimates(of_set.rename(columns={"tau": "value"}), ["category", "weight"], "metric")
         metrics = [_estimate(name) for name in sorted(set(of_set["metric"]))]
         columns = ("category", *metrics, Column("weight", form="g"))
-        yield Table.of(f"aces_score_{dataset}", f"{dataset}: ACES-Score", wide, columns, [OF_ACES], brief=True)
+        yield Table.from_rows(f"aces_score_{dataset}", f"{dataset}: ACES-Score", wide, columns, [OF_ACES], brief=True)
     boosted = rows[rows["gain"].notna() | ((rows["point"] == BASE) & rows["auc"].notna())]
     if boosted.empty:
         return
@@ -75,7 +75,7 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
         Column("n_pairs", "pairs"),
     )
     title = "Boosts and explanations on contrastive pairs"
-    yield Table.of("contrastive_boosts", title, boosted, columns, NOTES, names=6, data=len(boosted) > MOST_ROWS)
+    yield Table.from_rows("contrastive_boosts", title, boosted, columns, NOTES, names=6, data=len(boosted) > MOST_ROWS)
 
 
 def _estimate(name: str) -> Column:

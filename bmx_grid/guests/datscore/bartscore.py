@@ -13,7 +13,7 @@ import numpy as np
 from bmx_grid.core.identity import identity, runtime
 from bmx_grid.core.ragged import Floats
 from bmx_grid.guests.datscore.language_codes import check_translator, languages_of, load_translator
-from bmx_grid.guests.datscore.translation import forced, token_sums
+from bmx_grid.guests.datscore.translation import target_log_probabilities, token_sums
 from bmx_grid.metrics.encoders import ModelMetric
 from bmx_grid.models.loading import Device, Dtype, LoadedModel
 from bmx_grid.words.perturbation import ROLES, Item, Role
@@ -49,17 +49,17 @@ class Seq2SeqMetric(ModelMetric):
     def check(self) -> None:
         check_translator(self.model, self.revision)
 
-    def fitted(self, segments: SegmentSet) -> Self:
+    def fit(self, segments: SegmentSet) -> Self:
         """This metric with the languages of a set, if its own are None."""
-        return cast(Self, super().fitted(segments)).of_languages(segments.language_pair)
+        return cast(Self, super().fit(segments)).set_languages(segments.language_pair)
 
-    def of_languages(self, language_pair: str) -> Self:
+    def set_languages(self, language_pair: str) -> Self:
         source, _, target = language_pair.partition("-")
         source_language = self.source_language or source or None
         target_language = self.target_language or target or None
         return dataclasses.replace(self, source_language=source_language, target_language=target_language)
 
-    def loaded(self) -> LoadedModel:
+    def load_model(self) -> LoadedModel:
         """The model, loaded on the first call. Raises UnavailableError."""
         return load_translator(self.model, self.revision, self.dtype, self.device)
 
@@ -83,9 +83,9 @@ class Seq2SeqMetric(ModelMetric):
 
         Raises ConfigError for languages that the model does not know.
         """
-        loaded = self.loaded()
+        loaded = self.load_model()
         languages = languages_of(loaded, source, target)
-        likely, entropies, is_code = forced(
+        likely, entropies, is_code = target_log_probabilities(
             loaded,
             sources,
             targets,

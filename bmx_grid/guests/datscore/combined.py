@@ -18,7 +18,7 @@ from bmx_grid.core.configure import build, load_option
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import canonical_json, digest, identity, runtime
 from bmx_grid.core.ragged import Floats
-from bmx_grid.guests.datscore.kept_values import kept
+from bmx_grid.guests.datscore.kept_values import open_values
 from bmx_grid.measures.aggregation import weighted_sum
 from bmx_grid.measures.correlation import FEWEST, correlate, standard_deviation
 from bmx_grid.metrics.base import Cost, Metric
@@ -38,14 +38,14 @@ class Mixed(Metric):
     weights: one_vs_rest, by agreement with the other parts over the set it is fitted to (`one_vs_rest`);
         equal, 1/k each; or k numbers, as they are.
     cache_dir: where what parts made is kept; None for this process only.
-    set, fitted_on: the set it is fitted to, as a digest (identity) and as items; made by `fitted`.
+    set, fitted_on: the set it is fitted to, as a digest (identity) and as items; made by `fit`.
     """
 
-    leaves_traces: ClassVar[bool] = True
+    has_side_effects: ClassVar[bool] = True
 
     weights: tuple[float, ...] | Literal["one_vs_rest", "equal"] = identity("one_vs_rest")
     cache_dir: str | None = runtime(None)
-    set: str = identity("", later=True)
+    set: str = identity("", added_later=True)
     fitted_on: tuple[Item, ...] = runtime(())
 
     @property
@@ -78,13 +78,13 @@ class Mixed(Metric):
                 f"all 0, one each for {', '.join(names)}."
             )
 
-    def fitted(self, segments: SegmentSet) -> Self:
+    def fit(self, segments: SegmentSet) -> Self:
         items = self.items(segments)
         name = ""
         if self.looks_at_a_set:
             texts = [[*item.texts().values(), *chain.from_iterable(item.further)] for item in items]
             name = digest(texts)[:16]
-        fitted = cast(Self, super().fitted(segments))
+        fitted = cast(Self, super().fit(segments))
         return dataclasses.replace(fitted, set=name, fitted_on=items)
 
     def part_weights(self) -> Floats:
@@ -118,7 +118,7 @@ class Mixed(Metric):
             return np.empty(0)
         # Weights first: they need the scores of the whole set, which are then known for these items.
         weights = self.part_weights()
-        return weighted(self.part_scores(items), weights)
+        return weighted_sums(self.part_scores(items), weights)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,8 +192,8 @@ class Combined(Mixed):
         fingerprints = [metric.fingerprint() for _, metric in self.metrics]
         return super().fingerprint() | {"metrics": fingerprints}
 
-    def pretrained(self) -> tuple[tuple[str, str | None], ...]:
-        models = [metric.pretrained() for _, metric in self.metrics]
+    def pretrained_models(self) -> tuple[tuple[str, str | None], ...]:
+        models = [metric.pretrained_models() for _, metric in self.metrics]
         return tuple(chain.from_iterable(models))
 
     def known_languages(self, role: Role) -> frozenset[str] | None:
@@ -208,33 +208,33 @@ class Combined(Mixed):
         for _, metric in self.metrics:
             metric.check()
 
-    def members(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Metric]:
+    def expand(self, name: str, sets: Sequence[SegmentSet]) -> Mapping[str, Metric]:
         members: list[tuple[str, Metric]] = []
         for option, metric in self.metrics:
-            members += metric.members(option, sets).items()
+            members += metric.expand(option, sets).items()
         return {name: dataclasses.replace(self, metrics=tuple(members))}
 
-    def fitted(self, segments: SegmentSet) -> Self:
+    def fit(self, segments: SegmentSet) -> Self:
         members = []
         scores_of_files = []
         for name, metric in self.metrics:
-            member = metric.fitted(segments)
+            member = metric.fit(segments)
             members.append((name, member))
-            given = member.given(segments)
+            given = member.load_scores(segments)
             if given is not None:
                 scores_of_files.append((name, tuple(given.base_scores.tolist())))
-        fitted = super().fitted(segments)
+        fitted = super().fit(segments)
         return dataclasses.replace(fitted, metrics=tuple(members), given_scores=tuple(scores_of_files))
 
-    def of_languages(self, language_pair: str) -> Self:
-        members = tuple((name, metric.of_languages(language_pair)) for name, metric in self.metrics)
+    def set_languages(self, language_pair: str) -> Self:
+        members = tuple((name, metric.set_languages(language_pair)) for name, metric in self.metrics)
         return dataclasses.replace(self, metrics=members)
 
-    def given(self, segments: SegmentSet) -> AttributionSet | None:
+    def load_scores(self, segments: SegmentSet) -> AttributionSet | None:
         """Scores of a combination with imported metrics; NaN if a metric that counts has none."""
         if not self.given_scores:
             return None
-        return AttributionSet(weighted(self.fitted_scores(), self.part_weights()), {})
+        return AttributionSet(weighted_sums(self.fitted_scores(), self.part_weights()), {})
 
     def count_texts(self, item: Item, copies: int = 1) -> int:
         """The most texts that all metrics together need for `copies` versions of `item`."""
@@ -246,13 +246,13 @@ class Combined(Mixed):
     def part_scores(self, items: Sequence[Item]) -> Floats:
         """float64[n, k] scores of the metrics, higher is better, on their scale."""
         columns = [self._scores_of(metric, items) for _, metric in self.metrics]
-        return self._scaled(np.stack(columns, axis=1))
+        return self._rescale(np.stack(columns, axis=1))
 
     def fitted_scores(self) -> Floats:
         """float64[N, k] scores of the metrics for the set it is fitted to."""
-        return self._scaled(self._whole())
+        return self._rescale(self._whole())
 
-    def _scaled(self, raw: Floats) -> Floats:
+    def _rescale(self, raw: Floats) -> Floats:
         if self.scale == "raw":
             return raw
         whole = self._whole()
@@ -287,7 +287,7 @@ class Combined(Mixed):
         # Without the texts that the metric ignores, segments that differ only in these are scored once.
         read = [_read_by(metric, item) for item in items]
         whole = {_read_by(metric, item) for item in self.fitted_on}
-        store = kept(self.cache_dir, "parts", canonical_json({"metric": metric.fingerprint()}))
+        store = open_values(self.cache_dir, "parts", canonical_json({"metric": metric.fingerprint()}))
         scores = np.array(store.values(read, whole, score), dtype=np.float64)
         return scores if metric.higher_is_better else -scores
 
@@ -374,7 +374,7 @@ def one_vs_rest(columns: Floats, names: Sequence[str]) -> tuple[Floats, list[str
     return weights / size, notes
 
 
-def weighted(columns: Floats, weights: Floats) -> Floats:
+def weighted_sums(columns: Floats, weights: Floats) -> Floats:
     """float64[n] sums of weight x score of float64[n, k] columns; columns of weight 0 are ignored, even NaN."""
     used = weights != 0
     nothing = np.zeros(len(columns))

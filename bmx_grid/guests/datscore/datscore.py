@@ -19,7 +19,7 @@ from bmx_grid.core.identity import canonical_json, identity
 from bmx_grid.core.ragged import Floats
 from bmx_grid.guests.datscore.bartscore import Seq2SeqMetric, score_of
 from bmx_grid.guests.datscore.combined import Mixed
-from bmx_grid.guests.datscore.kept_values import Kept, kept
+from bmx_grid.guests.datscore.kept_values import Kept, open_values
 from bmx_grid.guests.datscore.language_codes import languages_of
 from bmx_grid.guests.datscore.translation import translate
 from bmx_grid.words.perturbation import ROLES, Item, Role
@@ -46,7 +46,7 @@ class DatScore(Mixed, Seq2SeqMetric):
     see `directions`, `weights`, `length`.
     """
 
-    GONE: ClassVar[Mapping[str, Any]] = {"seed": None, "temperature": 1.0}
+    REMOVED_FIELDS: ClassVar[Mapping[str, Any]] = {"seed": None, "temperature": 1.0}
 
     ground_truth: Literal["both", "source", "reference"] = identity("both")
     augment: tuple[str, ...] = identity(())
@@ -60,7 +60,7 @@ class DatScore(Mixed, Seq2SeqMetric):
         names = self.part_names
         if len(set(names)) < len(names) or not names:
             raise ConfigError("datscore.directions: name at least one direction, without repeats.")
-        known = [*self.reads, *self._augmented(self.reads)]
+        known = [*self.reads, *self._translation_names(self.reads)]
         for name in names:
             source, arrow, target = name.partition("->")
             if not arrow or source == target:
@@ -84,17 +84,17 @@ class DatScore(Mixed, Seq2SeqMetric):
             return self.directions
         truths = [role for role in self.reads if role != "hypothesis"]
         names: list[str] = []
-        for text in [*truths, *self._augmented(truths)]:
+        for text in [*truths, *self._translation_names(truths)]:
             names += [f"{text}->hypothesis", f"hypothesis->{text}"]
         return tuple(names)
 
-    def _augmented(self, roles: Sequence[Role]) -> list[str]:
+    def _translation_names(self, roles: Sequence[Role]) -> list[str]:
         """The names of the translations of texts, "source.fr"."""
         return [f"{role}.{language}" for role, language in product(roles, self.augment)]
 
-    def fitted(self, segments: SegmentSet) -> Self:
+    def fit(self, segments: SegmentSet) -> Self:
         """Fit to a set: its languages, and the items whose translations, scores and weights are cached."""
-        fitted = super().fitted(segments)
+        fitted = super().fit(segments)
         for text in fitted._texts():
             role, is_translated, _ = text.partition(".")
             language = fitted.language_of(role)
@@ -150,7 +150,7 @@ class DatScore(Mixed, Seq2SeqMetric):
         return store.values(texts, texts_of_set, functools.partial(self._translate, languages))
 
     def _translate(self, languages: LanguageNames, texts: Sequence[str]) -> list[str]:
-        loaded = self.loaded()
+        loaded = self.load_model()
         codes = languages_of(loaded, *languages)
         return translate(loaded, texts, codes, self.max_length, self.batch_tokens)
 
@@ -166,4 +166,4 @@ class DatScore(Mixed, Seq2SeqMetric):
         fingerprint = self.fingerprint()
         made_with = {key: value for key, value in fingerprint.items() if key in settings}
         made_with["source_language"], made_with["target_language"] = languages
-        return kept(self.cache_dir, kind, canonical_json(made_with))
+        return open_values(self.cache_dir, kind, canonical_json(made_with))

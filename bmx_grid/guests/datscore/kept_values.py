@@ -11,7 +11,7 @@ from typing import Any
 
 from bmx_grid.core.errors import StoreError
 from bmx_grid.core.identity import digest
-from bmx_grid.core.storage import Place, below, locked, opened, place, replacing
+from bmx_grid.core.storage import Place, below, hold_lock, open_for_arrow, place, replacing
 from bmx_grid.words.perturbation import Item
 
 Make = Callable[[Any], Sequence[Any]]
@@ -54,9 +54,9 @@ class Kept:
             return make(contents)
         file = self._folder / f"{digest(list(map(_named_fields, contents)))[:24]}.json"
         try:
-            with locked(self._folder):
+            with hold_lock(self._folder):
                 # Read under the lock: another process may have made the values while this one waited.
-                values = _read(file)
+                values = _read_values(file)
                 if values is None:
                     values = make(contents)
                     text = json.dumps(values)
@@ -75,10 +75,10 @@ def _named_fields(content: Any) -> Any:
     return content
 
 
-def _read(file: Place) -> Any:
+def _read_values(file: Place) -> Any:
     """The values in a file; None if it is missing or damaged; warns of a damaged file."""
     try:
-        with opened(file) as source:
+        with open_for_arrow(file) as source:
             content = source.read().decode(errors="replace")
     except FileNotFoundError:
         return None
@@ -94,7 +94,7 @@ def _checksum(text: str) -> str:
 
 
 @functools.lru_cache(maxsize=128)
-def kept(cache_dir: str | None, kind: str, identity: str) -> Kept:
+def open_values(cache_dir: str | None, kind: str, identity: str) -> Kept:
     """The values of a kind ("translations") and an identity in canonical JSON; one store per process."""
     if cache_dir is None:
         return Kept(None)

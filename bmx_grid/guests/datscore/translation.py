@@ -13,7 +13,7 @@ import numpy as np
 
 from bmx_grid.core.ragged import Flags, Floats, Ints, Ragged
 from bmx_grid.guests.datscore.language_codes import Languages, known_languages, use
-from bmx_grid.models.encoding import HeldStates, TokenIds, in_batches, lengths_of, tensors, tokenize, windows
+from bmx_grid.models.encoding import HeldStates, TokenIds, lengths_of, run_batches, tensors, tokenize, windows
 from bmx_grid.models.loading import LoadedModel
 
 STATES_AT_ONCE = 2_048  # enough for the processor's full rate of matrix products
@@ -84,7 +84,7 @@ def likelihoods(network: Any, states: Any, rows: Ints, wanted: Ints, *, entropie
     return likely.cpu().double().numpy(), entropy.cpu().double().numpy()
 
 
-def forced(
+def target_log_probabilities(
     loaded: LoadedModel,
     sources: Sequence[str],
     targets: Sequence[str],
@@ -101,7 +101,7 @@ def forced(
     Rows are tokens as the model's labels have them, special ones included.
 
     max_length: the most tokens per text, special tokens included; None for the model's own limit. Truncated texts are
-    counted (`encoding.truncated`). with_entropies: else they are NaN, and not computed.
+    counted (`encoding.count_truncated`). with_entropies: else they are NaN, and not computed.
 
     The tokenizer is set to the languages. Each source is encoded once. Targets of a source with common first tokens
     share predictions, which are computed once; a target that is another's beginning needs no computation of its own.
@@ -134,7 +134,7 @@ def forced(
 def token_sums(likely: Ragged, entropies: Ragged, counted: Flags) -> Floats:
     """float64[n, 4]: tokens, sum of log-probabilities, sum of entropy x log-probability, sum of entropies.
 
-    likely, entropies: of n targets (`forced`). counted: bool, flat, the tokens that count.
+    likely, entropies: of n targets (`target_log_probabilities`). counted: bool, flat, the tokens that count.
     """
     n_targets = len(likely)
     logs = likely.values
@@ -273,7 +273,7 @@ def _answer_window(
     # A source's token costs a decoder two of the sixteen matrices that a target's token costs.
     target_lengths = lengths_of([questions.inputs[row] for row in rows])
     source_lengths = lengths_of([source_ids[source] for source in questions.source_of[rows]])
-    in_batches(decode, target_lengths + source_lengths // 8, loaded, batch_tokens)
+    run_batches(decode, target_lengths + source_lengths // 8, loaded, batch_tokens)
     questions.answer()
 
 
@@ -303,7 +303,7 @@ def translate(
             translations[rows[position]] = text
 
     # A batch holds sources, and targets that are up to twice as long.
-    in_batches(translate_batch, 3 * lengths_of(ids), loaded, batch_tokens)
+    run_batches(translate_batch, 3 * lengths_of(ids), loaded, batch_tokens)
     return translations
 
 

@@ -14,9 +14,18 @@ import numpy as np
 
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Flags, Floats, Ints
-from bmx_grid.evaluations.base import BASE, MOST_RESAMPLES, NOTHING, Estimate, Evaluation, Finished, SettingRow
+from bmx_grid.evaluations.base import BASE, MOST_RESAMPLES, NOTHING, Estimate, Evaluation, ScoredSetting, SettingRow
 from bmx_grid.measures.correlation import TIE
-from bmx_grid.measures.resampling import bundled, codes, dealt, interval, number_of, ratio, resampled_sums, sums_by
+from bmx_grid.measures.resampling import (
+    assign_folds,
+    bundle_clusters,
+    codes,
+    interval,
+    number_of,
+    ratio,
+    resampled_sums,
+    sums_by,
+)
 
 MEASURES = ("precision", "recall", "f")
 
@@ -91,11 +100,11 @@ class DecisionsEvaluation(Evaluation):
     resamples: int = identity(1000, least=0, most=MOST_RESAMPLES)
     seed: int = identity(0)
 
-    def of_scope(self, settings: Sequence[Finished]) -> list[dict[str, list[Any]]]:
+    def evaluate_scope(self, settings: Sequence[ScoredSetting]) -> list[dict[str, list[Any]]]:
         (setting,) = settings
         return [{"filtering": list(self._filtering(setting)), "reranking": list(self._reranking(setting))}]
 
-    def _filtering(self, setting: Finished) -> Iterator[FilterRow]:
+    def _filtering(self, setting: ScoredSetting) -> Iterator[FilterRow]:
         """A row per point; none where no segment, or every one, is good, or one cluster leaves no other segments."""
         human = setting.segments.human_scores
         rated = human[np.isfinite(human)]
@@ -107,13 +116,13 @@ class DecisionsEvaluation(Evaluation):
             good = float(np.quantile(rated, 1 - self.good_share, method="higher"))
         is_good = human >= good
         for point in setting.points:
-            rows = _known(setting, point)
+            rows = _rows_and_scores(setting, point)
             truth = is_good[rows]
             if truth.all() or not truth.any() or number_of(codes(setting.codes.clusters[rows])) < 2:
                 continue
             yield self._filter_row(setting, point, good, rows, truth)
 
-    def _filter_row(self, setting: Finished, point: str, good: float, rows: Ints, truth: Flags) -> FilterRow:
+    def _filter_row(self, setting: ScoredSetting, point: str, good: float, rows: Ints, truth: Flags) -> FilterRow:
         cluster = codes(setting.codes.clusters[rows])
         columns = [self._outcomes(setting.points[point][rows] * setting.direction, truth, cluster)]
         if point != BASE:
@@ -145,24 +154,24 @@ class DecisionsEvaluation(Evaluation):
     def _outcomes(self, scores: Floats, truth: Flags, cluster: Ints) -> Floats:
         """float64[N, 3] whether a segment is accepted and good, accepted and not good, good and not accepted."""
         accepted = np.zeros(len(scores), dtype=np.bool_)
-        fold = dealt(cluster, self.folds, np.random.default_rng(self.seed))
+        fold = assign_folds(cluster, self.folds, np.random.default_rng(self.seed))
         for number in range(number_of(fold)):
             inside = fold == number
             threshold = best_threshold(scores[~inside], truth[~inside], self.beta)
             accepted[inside] = scores[inside] >= threshold
         return np.column_stack([accepted & truth, accepted & ~truth, ~accepted & truth]).astype(np.float64)
 
-    def _reranking(self, setting: Finished) -> Iterator[RerankingRow]:
+    def _reranking(self, setting: ScoredSetting) -> Iterator[RerankingRow]:
         """A row per point; none without several outputs for a source."""
         for point in setting.points:
-            rows = _known(setting, point)
+            rows = _rows_and_scores(setting, point)
             scores = setting.direction * setting.points[point]
             base = setting.direction * setting.points[BASE]
             human = setting.segments.human_scores
             chosen = []
             labels = []
             n_undecided = 0
-            for outputs in _by_item(setting.codes.items[rows], rows):
+            for outputs in _rows_of_items(setting.codes.items[rows], rows):
                 of_people = human[outputs]
                 best = of_people >= of_people.max() - TIE
                 if best.all():
@@ -193,7 +202,7 @@ class DecisionsEvaluation(Evaluation):
 
     def _estimates(self, compute: Any, columns: Floats, cluster: Ints) -> list[Estimate]:
         """What `compute` makes of sums of float64[N, k] columns over clusters, with intervals."""
-        sums = sums_by(codes(bundled(cluster)), columns)
+        sums = sums_by(codes(bundle_clusters(cluster)), columns)
         values = compute(sums.sum(axis=0, keepdims=True))[0]
         samples = resampled_sums(compute, sums, self.resamples, self.seed)
         estimates = []
@@ -245,14 +254,14 @@ def _means(sums: Floats) -> Floats:
     return ratio(sums[:, :-1], sums[:, -1:])
 
 
-def _known(setting: Finished, point: str) -> Ints:
+def _rows_and_scores(setting: ScoredSetting, point: str) -> Ints:
     """The rows with a human score, and scores of the point and of the metric alone."""
     known = np.isfinite(setting.segments.human_scores)
     known &= np.isfinite(setting.points[point]) & np.isfinite(setting.points[BASE])
     return np.flatnonzero(known)
 
 
-def _by_item(items: Ints, rows: Ints) -> Iterator[Ints]:
+def _rows_of_items(items: Ints, rows: Ints) -> Iterator[Ints]:
     """The rows of each item that has several."""
     order = np.argsort(items, kind="stable")
     ends = np.flatnonzero(np.diff(items[order])) + 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.analysis.base import FACTORS, PAIR, Column, Given, Table
+from bmx_grid.analysis.base import FACTORS, PAIR, Column, SweepTables, Table
 from bmx_grid.evaluations.base import BASE, OF_METRIC
 from bmx_grid.guests.decisions.decisions import FilterRow, RerankingRow
 
@@ -26,10 +26,10 @@ OF_RERANKING = (
 )
 
 
-def compute(given: Given) -> dict[str, Any]:
+def compute(tables: SweepTables) -> dict[str, Any]:
     """filtering, reranking: the metric alone once, and every point of each setting; empty without the evaluation."""
-    tables = {"filtering": FilterRow, "reranking": RerankingRow}
-    return {name: _once(given.frame(name, row)) for name, row in tables.items()}
+    row_types = {"filtering": FilterRow, "reranking": RerankingRow}
+    return {name: _once(tables.frame(name, row)) for name, row in row_types.items()}
 
 
 def _once(rows: pd.DataFrame) -> pd.DataFrame:
@@ -68,7 +68,7 @@ def _table(
     )
     brief = len(rows) <= MOST_BRIEF_ROWS
     long = len(rows) > MOST_ROWS
-    yield Table.of(stem, title, rows, columns, notes, by=PAIR, names=len(names), brief=brief, data=long)
+    yield Table.from_rows(stem, title, rows, columns, notes, by=PAIR, names=len(names), brief=brief, data=long)
 
 
 def _estimate(name: str) -> Column:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.analysis.base import Column, Given, Table, each_group, widened
-from bmx_grid.core.wording import file_stem, named
+from bmx_grid.analysis.base import Column, SweepTables, Table, each_group, pivot_estimates
+from bmx_grid.core.wording import file_stem, join_names
 from bmx_grid.evaluations.base import OF_METRIC, SettingRow
 from bmx_grid.guests.difficulty.difficulty_rows import ON_THESE, BinRow, DifferenceRow, RankRow, TopRow, WordRow
 
@@ -35,7 +35,7 @@ OF_DIFFERENCES = (
 OF_WORDS = ("Difficulty: 1 less the mean, over the systems, of the token's best cosine with a token of their output.",)
 
 
-def compute(given: Given) -> dict[str, pd.DataFrame]:
+def compute(tables: SweepTables) -> dict[str, pd.DataFrame]:
     """Read the tables of the evaluations `top_systems` and `difficulty`, by name; empty without them.
 
     Each metric once, from its first explainer: rows are of the baseline. Of a metric that is fitted on the systems
@@ -43,8 +43,8 @@ def compute(given: Given) -> dict[str, pd.DataFrame]:
     """
     result = {}
     for name, row_type in ROW_TYPES.items():
-        if name in given.frames:
-            result[name] = _rows_of_metrics(given.frame(name, row_type), row_type)
+        if name in tables.frames:
+            result[name] = _rows_of_metrics(tables.frame(name, row_type), row_type)
     return result
 
 
@@ -92,13 +92,13 @@ def _table(kind: str, group: tuple[str, ...], title: str, rows: pd.DataFrame, *c
     """A table of a group, a language pair or a metric, whose names are in its title and in its file name."""
     stem = file_stem(f"{kind}_{'_'.join(group)}")
     full_title = f"{' · '.join(group)}: {title}"
-    return Table.of(stem, full_title, rows, columns, **options)
+    return Table.from_rows(stem, full_title, rows, columns, **options)
 
 
 def _correlations(pair: tuple[str, ...], rows: pd.DataFrame) -> Table:
     shown = rows[rows["systems"].isin(shown_sizes(rows["systems"]))]
     shown = shown.sort_values("systems", ascending=False, kind="stable")
-    lines = widened(shown, ["systems", "metric"], "statistic")
+    lines = pivot_estimates(shown, ["systems", "metric"], "statistic")
     columns: list[Any] = ["metric", "systems"]
     for name, symbol in SYMBOLS.items():
         if name in lines:
@@ -135,7 +135,7 @@ def _ranks(pair: tuple[str, ...], rows: pd.DataFrame) -> Table:
     sums_of_metrics = [f"{metric} {ranks:g}" for metric, ranks in sums.items()]
     notes = (
         f"The best {top} systems. In brackets: how many ranks higher (+) or lower than people the metric ranks the "
-        f"system among these; the sums are {named(sums_of_metrics, len(metrics))}.",
+        f"system among these; the sums are {join_names(sums_of_metrics, len(metrics))}.",
         *OF_TOP[1:],
     )
     columns = ("system", *metrics, Column("human", form=".3f"))

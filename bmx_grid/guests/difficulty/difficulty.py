@@ -13,7 +13,7 @@ from bmx_grid.core.errors import UnavailableError
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Floats
 from bmx_grid.datasets.base import how_many
-from bmx_grid.evaluations.base import Evaluation, Finished
+from bmx_grid.evaluations.base import Evaluation, ScoredSetting
 from bmx_grid.guests.difficulty.difficulty_bertscore import DifficultyBertScore
 from bmx_grid.guests.difficulty.difficulty_rows import BinRow, WordRow
 
@@ -50,7 +50,7 @@ class DifficultyEvaluation(Evaluation):
     def cost(self, n_segments: int) -> float:
         return min(n_segments, self.references * SYSTEMS) * SECONDS_PER_TEXT
 
-    def of_scope(self, settings: Sequence[Finished]) -> Sequence[Mapping[str, Sequence[Any]]]:
+    def evaluate_scope(self, settings: Sequence[ScoredSetting]) -> Sequence[Mapping[str, Sequence[Any]]]:
         """The rows; none for another metric than a fitted `DifficultyBertScore`."""
         (setting,) = settings
         metric = setting.metric

@@ -16,17 +16,17 @@ import numpy as np
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import digest, identity, runtime
 from bmx_grid.core.ragged import Floats, Ints
-from bmx_grid.core.wording import counted
+from bmx_grid.core.wording import pluralize
 from bmx_grid.guests.difficulty.system_outputs import SystemOutputs, outputs_of
 from bmx_grid.guests.difficulty.token_weights import Match, Repeated, TokenWeights, mean_of_rows
-from bmx_grid.metrics.base import GroundTruth, pairs_of
+from bmx_grid.metrics.base import GroundTruth, text_pairs
 from bmx_grid.metrics.encoders import (
     BertScore,
     Pair,
     TokenVectors,
     bert_score_tokens,
     best_matches,
-    for_token_pairs,
+    process_token_pairs,
     special_ids,
 )
 from bmx_grid.words.perturbation import Item
@@ -42,7 +42,7 @@ _OWN = 4  # columns of statistics before those of further fits
 def matches_of(metric: DifficultyBertScore, pairs: Sequence[Pair]) -> dict[Pair, Match]:
     """The matches of distinct pairs."""
     matches: dict[Pair, Match] = {}
-    loaded = metric._loaded()
+    loaded = metric._load_model()
     special = special_ids(loaded)
     match_specials = metric.specials == "matchable"
 
@@ -67,7 +67,7 @@ def matches_of(metric: DifficultyBertScore, pairs: Sequence[Pair]) -> dict[Pair,
             matches[pair] = Match(*best_cosines, *tokens)
 
     to_tokens = functools.partial(bert_score_tokens, loaded, max_length=metric.max_length)
-    for_token_pairs(loaded, pairs, to_tokens, add_matches, metric.batch_tokens)
+    process_token_pairs(loaded, pairs, to_tokens, add_matches, metric.batch_tokens)
     return matches
 
 
@@ -97,7 +97,7 @@ class DifficultyBertScore(BertScore):
     counted in the fourth statistic. Not fitted, all weights are 1, with a warning.
     """
 
-    GONE: ClassVar[Mapping[str, Any]] = {"systems": "all"}
+    REMOVED_FIELDS: ClassVar[Mapping[str, Any]] = {"systems": "all"}
 
     ground_truth: GroundTruth = identity("reference")
     specials: Literal["matchable", "excluded"] = identity("matchable")
@@ -118,7 +118,7 @@ class DifficultyBertScore(BertScore):
         fitted_on = "nothing"
         if self.outputs is not None:
             names = self.outputs.systems
-            segments = counted(len(self.outputs.references), "segment")
+            segments = pluralize(len(self.outputs.references), "segment")
             fitted_on = f"{len(names)} systems ({'+'.join(names)}) on {segments}, {self.outputs.digest}"
         # Of the unfitted metric: its fingerprint has the fitted data in full.
         unfitted = dataclasses.replace(self, outputs=None)
@@ -136,7 +136,7 @@ class DifficultyBertScore(BertScore):
             }
         return fingerprint
 
-    def fitted(self, segments: SegmentSet) -> DifficultyBertScore:
+    def fit(self, segments: SegmentSet) -> DifficultyBertScore:
         """This metric with the outputs that it is fitted on; the weights are computed when they are first needed.
 
         Raises ConfigError for fewer than two systems, or if the best are not known.
@@ -158,7 +158,7 @@ class DifficultyBertScore(BertScore):
                 stacklevel=2,
             )
         prepared = _prepared(self, digest(self.fingerprint()))
-        pairs = pairs_of(items, self.ground_truth)
+        pairs = text_pairs(items, self.ground_truth)
         segments = [prepared.rows(*pair) for pair in pairs]
         matches: Mapping[Pair, Match] = {}
         if items:
@@ -173,7 +173,7 @@ class DifficultyBertScore(BertScore):
             truth = (match.truth_cosines - self.baseline) / scale
             hypothesis = (match.hypothesis_cosines - self.baseline) / scale
             recall = mean_of_rows(fit.weights * truth)
-            precision = mean_of_rows(fit.at(match.hypothesis_tokens) * hypothesis)
+            precision = mean_of_rows(fit.look_up(match.hypothesis_tokens) * hypothesis)
             all_are_zero = len(truth) > 0 and not fit.weights[0].any()
             statistics[item, :_OWN] = precision[0], recall[0], 1.0, all_are_zero
             statistics[item, _OWN::2] = precision[1:]
@@ -229,10 +229,10 @@ class DifficultyBertScore(BertScore):
                 raise ConfigError(f"difficulty-aware BERTScore was not fitted on the reference {reference[:80]!r}.")
         segments = [tuple(prepared.of_reference[reference]) for reference in references]
         matches = prepared.matches(segments, [])
-        tokenizer = self._loaded().tokenizer
+        tokenizer = self._load_model().tokenizer
         difficulties = []
         for rows in segments:
-            fit = prepared.fitted(rows, matches)
+            fit = prepared.segment_weights(rows, matches)
             tokens = tokenizer.convert_ids_to_tokens(fit.tokens.tolist())
             difficulties.append((list(tokens), fit.weights))
         return difficulties
@@ -315,9 +315,9 @@ class _Prepared:
             n_fits = 1 + len(self._metric.columns_of_best())
             ones = np.ones((n_fits, len(tokens)))
             return TokenWeights(tokens, ones, self._metric.repeated)
-        return self.fitted(rows, matches).aligned(tokens)
+        return self.segment_weights(rows, matches).align(tokens)
 
-    def fitted(self, rows: tuple[int, ...], matches: Mapping[Pair, Match]) -> TokenWeights:
+    def segment_weights(self, rows: tuple[int, ...], matches: Mapping[Pair, Match]) -> TokenWeights:
         """The weights of a segment, or their mean over segments with one reference: the score is linear in the weights.
 
         matches: of the segments, from `matches`.
@@ -325,7 +325,7 @@ class _Prepared:
         if rows in self._fits:
             return self._fits[rows]
         if len(rows) > 1:
-            fits = [self.fitted((row,), matches) for row in rows]
+            fits = [self.segment_weights((row,), matches) for row in rows]
             tokens = fits[0].tokens
             weights = np.mean([fit.weights for fit in fits], axis=0)
         else:

@@ -10,7 +10,7 @@ import numpy as np
 
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import digest
-from bmx_grid.core.wording import counted, named
+from bmx_grid.core.wording import join_names, pluralize
 
 if TYPE_CHECKING:
     from bmx_grid.datasets.segments import SegmentSet
@@ -41,7 +41,7 @@ def outputs_of(segments: SegmentSet, *, ranked: bool = False) -> SystemOutputs:
     where = f"{segments.dataset} {segments.language_pair}"
     systems = sorted(segments.systems)
     if len(systems) < 2:
-        has = named(systems) if systems else "no named system"
+        has = join_names(systems) if systems else "no named system"
         raise ConfigError(
             f"the metric is fitted on the outputs of several systems for the same segments, but {where} has "
             f"{has}; take a data set with several systems, or include more systems."
@@ -59,7 +59,7 @@ def outputs_of(segments: SegmentSet, *, ranked: bool = False) -> SystemOutputs:
         if n_outputs < 2:
             few += 1
     if few:
-        n_segments = counted(len(outputs), "segment")
+        n_segments = pluralize(len(outputs), "segment")
         warnings.warn(
             f"{few:,} of {n_segments} of {where} were translated by fewer than two of the "
             "systems that difficulty is fitted on; the difficulty of their tokens rests on one output, or on none "
@@ -89,8 +89,8 @@ def _best_first(segments: SegmentSet) -> list[str]:
     lacking = [name for name in segments.systems if name not in human]
     if lacking:
         raise ConfigError(
-            f"best: people did not score {named(lacking)} in {segments.dataset} {segments.language_pair}, so that the "
-            "best systems are not known; leave out best, or these systems."
+            f"best: people did not score {join_names(lacking)} in {segments.dataset} {segments.language_pair}, so that "
+            "the best systems are not known; leave out best, or these systems."
         )
     return sorted(segments.systems, key=lambda name: -human[name])
 

@@ -39,7 +39,7 @@ class TokenWeights:
     repeated: Repeated
 
     @functools.cached_property
-    def of_type(self) -> dict[int, Floats]:
+    def weights_by_token(self) -> dict[int, Floats]:
         """float64[F] by token, as a hypothesis looks it up.
 
         "running": the mean of what there is and the next place, from the first on; "mean": of all places.
@@ -56,14 +56,14 @@ class TokenWeights:
             weights[token] = running
         return weights
 
-    def at(self, tokens: Ints) -> Floats:
+    def look_up(self, tokens: Ints) -> Floats:
         """float64[F, M] weights of other tokens: those of the same token in the reference, else 1."""
         weights = np.ones((len(self.weights), len(tokens)))
         for place, token in enumerate(tokens.tolist()):
-            weights[:, place] = self.of_type.get(token, 1.0)
+            weights[:, place] = self.weights_by_token.get(token, 1.0)
         return weights
 
-    def aligned(self, tokens: Ints) -> TokenWeights:
+    def align(self, tokens: Ints) -> TokenWeights:
         """The weights of a perturbed reference.
 
         Tokens that the reference still has in its order keep the weight of their place; others have the weight of the
@@ -71,7 +71,7 @@ class TokenWeights:
         """
         if np.array_equal(tokens, self.tokens):
             return self
-        weights = self.at(tokens)
+        weights = self.look_up(tokens)
         # autojunk would ignore the frequent tokens of texts of 200 tokens or more.
         matcher = SequenceMatcher(None, self.tokens.tolist(), tokens.tolist(), autojunk=False)
         for place, new_place, size in matcher.get_matching_blocks():

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bmx_grid.attribution.contracts import combined
+from bmx_grid.attribution.contracts import combine_statistics
 from bmx_grid.core.identity import identity
 from bmx_grid.evaluations.base import (
     BASE,
@@ -22,8 +22,8 @@ from bmx_grid.evaluations.base import (
     OF_PAIR,
     Estimate,
     Evaluation,
-    Finished,
-    grouped,
+    ScoredSetting,
+    group_by_names,
 )
 from bmx_grid.evaluations.levels import OF_SYSTEMS, SystemLevel, SystemScoring
 from bmx_grid.guests.difficulty.difficulty_bertscore import DifficultyBertScore
@@ -60,11 +60,11 @@ class TopSystemsEvaluation(Evaluation):
     seed: int = identity(0)
     system_score: SystemScoring = identity("auto")
 
-    def of_scope(self, settings: Sequence[Finished]) -> list[Mapping[str, Sequence[Any]]]:
+    def evaluate_scope(self, settings: Sequence[ScoredSetting]) -> list[Mapping[str, Sequence[Any]]]:
         """The rows of each setting, with the differences between metrics, each taken from its first explainer."""
         levels = [self._levels(setting) for setting in settings]
         differences: list[list[DifferenceRow]] = [[] for _ in settings]
-        first_places = [places[0] for places in grouped(settings, OF_METRIC)]
+        first_places = [places[0] for places in group_by_names(settings, OF_METRIC)]
         for left, right in itertools.combinations(first_places, 2):
             # The rows belong to the metric that is fitted on the systems, if one of the two is.
             if _is_fitted(levels[right]) and not _is_fitted(levels[left]):
@@ -81,7 +81,7 @@ class TopSystemsEvaluation(Evaluation):
             results.append({"top_systems": top, "ranks": ranks, "top_differences": difference_rows})
         return results
 
-    def _levels(self, setting: Finished) -> Levels:
+    def _levels(self, setting: ScoredSetting) -> Levels:
         """The best systems by their number and the metric's fit; empty with fewer than three.
 
         Systems need a name, a score and a human score.
@@ -162,7 +162,7 @@ def _differences(left: Levels, right: Levels, against: str) -> Iterator[Differen
             )
 
 
-def _best_first(setting: Finished) -> list[str]:
+def _best_first(setting: ScoredSetting) -> list[str]:
     """The systems that have a human score and a score, from the best to the worst by people."""
     if not setting.segments.systems:
         return []
@@ -173,7 +173,7 @@ def _best_first(setting: Finished) -> list[str]:
     return sorted(known, key=lambda name: -human[name])
 
 
-def _parts(setting: Finished, systems: list[str]) -> Iterator[tuple[str, Finished]]:
+def _parts(setting: ScoredSetting, systems: list[str]) -> Iterator[tuple[str, ScoredSetting]]:
     """The setting restricted to `systems`, as it was scored, and as fitted on these if such scores exist."""
     size = len(systems)
     kept = set(systems)
@@ -204,5 +204,5 @@ def _parts(setting: Finished, systems: list[str]) -> Iterator[tuple[str, Finishe
     fitted_on = {outputs.systems[position] for position in outputs.best_first[:size]}
     if kept == fitted_on:
         fitted_statistics = metric.statistics_of(statistics, *columns)
-        fitted_scores = AttributionSet(combined(metric, fitted_statistics), {}, fitted_statistics)
+        fitted_scores = AttributionSet(combine_statistics(metric, fitted_statistics), {}, fitted_statistics)
         yield ON_THESE, replace(part, scores=fitted_scores)

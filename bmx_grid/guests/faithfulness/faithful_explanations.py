@@ -15,17 +15,17 @@ from bmx_grid.analysis.base import (
     CONTROL,
     FACTORS,
     Column,
-    Given,
     Scatter,
+    SweepTables,
     Table,
     each_group,
     first_row,
-    widened,
+    pivot_estimates,
 )
 from bmx_grid.analysis.marked_words import FORM_OF_RHO, Relation, relation
-from bmx_grid.analysis.points import declared
-from bmx_grid.analysis.verdict_rows import of_settings
-from bmx_grid.core.wording import counted, label, with_interval
+from bmx_grid.analysis.points import gains_at_declared_points
+from bmx_grid.analysis.verdict_rows import setting_verdicts
+from bmx_grid.core.wording import format_interval, label, pluralize
 from bmx_grid.guests.faithfulness.faithfulness import MEASURES, FaithfulnessRow
 from bmx_grid.measures.resampling import cluster_mean
 
@@ -49,7 +49,7 @@ NOTES = (
 )
 
 
-def compute(given: Given) -> dict[str, Any]:
+def compute(tables: SweepTables) -> dict[str, Any]:
     """How faithful explanations are.
 
     faithfulness: means over the language pairs of each metric and explainer, the highest faithfulness of a metric
@@ -57,22 +57,22 @@ def compute(given: Given) -> dict[str, Any]:
     faithfulness_relation: that of faithfulness and gain over settings; None without a gain. faithfulness_in_words: a
     sentence. All empty without the evaluation.
     """
-    rows = given.frame("faithfulness", FaithfulnessRow)
-    kind, gains = _gains(given)
-    by_setting = widened(rows, [*FACTORS], "measure").merge(gains, on=[*FACTORS], how="left")
+    rows = tables.frame("faithfulness", FaithfulnessRow)
+    kind, gains = _gains(tables)
+    by_setting = pivot_estimates(rows, [*FACTORS], "measure").merge(gains, on=[*FACTORS], how="left")
     found = None
     if by_setting["gain"].notna().any():
         # Metrics and explainers that know nothing show no more than that.
         is_control = (by_setting["metric"] == CONTROL) | (by_setting["explainer"] == CONTROL)
         real = by_setting[~is_control]
         clusters = (real["dataset"] + " " + real["language_pair"]).to_numpy()
-        found = relation(real[SHARE].to_numpy(), real["gain"].to_numpy(), clusters, given.seed)
+        found = relation(real[SHARE].to_numpy(), real["gain"].to_numpy(), clusters, tables.seed)
     return {
         "faithfulness": _means(rows),
         "faithfulness_by_setting": by_setting,
         "faithfulness_gain": kind,
         "faithfulness_relation": found,
-        "faithfulness_in_words": [] if found is None else [_in_words(found, kind)],
+        "faithfulness_in_words": [] if found is None else [_describe_relation(found, kind)],
     }
 
 
@@ -84,12 +84,12 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
     columns: tuple[Any, ...] = ("metric", "explainer", *map(_measure, SHOWN), "pairs")
     notes = (*NOTES, *result["faithfulness_in_words"])
     title = "Are explanations faithful to the metric"
-    yield Table.of("faithfulness", title, means, columns, notes, by=["metric"], names=2, brief=True)
+    yield Table.from_rows("faithfulness", title, means, columns, notes, by=["metric"], names=2, brief=True)
     by_setting = result["faithfulness_by_setting"]
     columns = (*FACTORS, *map(_measure, MEASURES), Column("gain", form="+.3f"))
     long = len(by_setting) > MOST_SETTINGS
     title = "Faithfulness and gain by setting"
-    yield Table.of("faithfulness_by_setting", title, by_setting, columns, NOTES, names=4, data=long)
+    yield Table.from_rows("faithfulness_by_setting", title, by_setting, columns, NOTES, names=4, data=long)
 
 
 def figures(result: Mapping[str, Any]) -> Iterator[Scatter]:
@@ -104,7 +104,7 @@ def figures(result: Mapping[str, Any]) -> Iterator[Scatter]:
     yield Scatter(
         stem="faithfulness_and_gain",
         title="Do more faithful explanations boost more",
-        caption=_in_words(found, kind) + " A point is a setting; faithfulness is 0 of a random order.",
+        caption=_describe_relation(found, kind) + " A point is a setting; faithfulness is 0 of a random order.",
         x_label="faithfulness of the explanation",
         y_label=kind,
         points=points,
@@ -115,13 +115,13 @@ def _measure(name: str) -> Column:
     return Column(name, name.replace("_", " "), FORM, (f"{name}_low", f"{name}_high"))
 
 
-def _gains(given: Given) -> tuple[str, pd.DataFrame]:
+def _gains(tables: SweepTables) -> tuple[str, pd.DataFrame]:
     """Which gains settings have, in words, and the gains."""
-    held_out = of_settings(given)
+    held_out = setting_verdicts(tables)
     if len(held_out):
         return HELD_OUT, held_out[[*FACTORS, "gain"]]
-    if len(given.table):
-        return AT_POINT, given.ask(declared)[[*FACTORS, "gain"]]
+    if len(tables.table):
+        return AT_POINT, tables.compute_once(gains_at_declared_points)[[*FACTORS, "gain"]]
     return AT_POINT, held_out[[*FACTORS, "gain"]]
 
 
@@ -143,16 +143,16 @@ def _means(rows: pd.DataFrame) -> pd.DataFrame:
     frame = pd.DataFrame(means, columns=["metric", "explainer", "measure", "value", "low", "high"])
     if frame.empty:
         return frame
-    found = widened(frame, ["metric", "explainer"], "measure")
+    found = pivot_estimates(frame, ["metric", "explainer"], "measure")
     once = rows.drop_duplicates([*FACTORS])
     pairs = once.groupby(["metric", "explainer"]).size().rename("pairs")
     found = found.join(pairs, on=["metric", "explainer"])
     return found.sort_values(["metric", SHARE], ascending=[True, False], kind="stable", ignore_index=True)
 
 
-def _in_words(found: Relation, kind: str) -> str:
+def _describe_relation(found: Relation, kind: str) -> str:
     """Whether more faithful explanations boost more, in a sentence."""
-    over = f"over {counted(found.n, 'setting')} in {counted(found.clusters, 'language pair')}"
+    over = f"over {pluralize(found.n, 'setting')} in {pluralize(found.clusters, 'language pair')}"
     if not math.isfinite(found.rho):
         return f"Whether more faithful explanations boost more is open: no correlation is defined {over}."
     lead = "Whether more faithful explanations boost more is not established"
@@ -160,5 +160,5 @@ def _in_words(found: Relation, kind: str) -> str:
         lead = "More faithful explanations boost more"
     elif found.high < 0:
         lead = "More faithful explanations boost less"
-    rho = with_interval(found.rho, found.low, found.high, FORM_OF_RHO, without="(too few for an interval)")
+    rho = format_interval(found.rho, found.low, found.high, FORM_OF_RHO, without="(too few for an interval)")
     return f"{lead}: Spearman's rho of faithfulness and {kind} {over} is {rho}."

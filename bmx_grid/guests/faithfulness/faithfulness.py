@@ -21,8 +21,16 @@ from bmx_grid.attribution.explain import item_key
 from bmx_grid.core.identity import identity
 from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.datasets.segments import SegmentSet
-from bmx_grid.evaluations.base import MOST_RESAMPLES, ColumnValues, Estimate, Evaluation, Finished, Measured, SettingRow
-from bmx_grid.measures.resampling import bundled, interval, ratio, resampled_sums, sums_by
+from bmx_grid.evaluations.base import (
+    MOST_RESAMPLES,
+    ColumnValues,
+    Estimate,
+    Evaluation,
+    Measured,
+    ScoredSetting,
+    SettingRow,
+)
+from bmx_grid.measures.resampling import bundle_clusters, interval, ratio, resampled_sums, sums_by
 from bmx_grid.words.perturbation import Item, Plan, Request
 
 ORDERS = ("highest first", "lowest first", "random")
@@ -69,7 +77,7 @@ class Curves:
     lost: Floats
 
     @property
-    def used(self) -> Flags:
+    def has_curves(self) -> Flags:
         """bool[N] whether a segment has curves."""
         return np.asarray(~np.isnan(self.lost).any(axis=(0, 2)))
 
@@ -109,20 +117,20 @@ class FaithfulnessEvaluation(Evaluation):
         n_sizes = sum(len(np.unique(self._sizes(count))) for count in n_words)
         return n_sizes * (2 + self.orders)
 
-    def texts(self, setting: Finished) -> Sequence[Item]:
+    def texts(self, setting: ScoredSetting) -> Sequence[Item]:
         """The texts of the segments that have curves, order by order, each with fewer and fewer words."""
         items: list[Item] = []
-        for row, attributions in self._explained(setting).items():
+        for row, attributions in self._ordered_attributions(setting).items():
             items += self._request(setting, row, attributions).items()
         return items
 
-    def of_scope(self, settings: Sequence[Finished]) -> list[Mapping[str, Any]]:
+    def evaluate_scope(self, settings: Sequence[ScoredSetting]) -> list[Mapping[str, Any]]:
         """The rows of a setting; none where its texts were not scored."""
         (setting,) = settings
         if self.key not in setting.further or setting.explainer is None:
             return [{}]
         curves = self._curves(setting)
-        return [{"faithfulness": self._measures(setting, curves), **self._shown(setting, curves)}]
+        return [{"faithfulness": self._measures(setting, curves), **self._curve_rows(setting, curves)}]
 
     def segment_columns(self, result: Any) -> ColumnValues:
         """The areas of each segment; NaN where it is left out."""
@@ -137,7 +145,7 @@ class FaithfulnessEvaluation(Evaluation):
         sizes = (2 * n_words * steps + self.steps) // (2 * self.steps)
         return np.clip(sizes, 1, n_words - 1)
 
-    def _explained(self, setting: Finished) -> dict[int, Floats]:
+    def _ordered_attributions(self, setting: ScoredSetting) -> dict[int, Floats]:
         """By row the attributions of the hypotheses that have an order: of two words or more, all of them known."""
         explained: dict[int, Floats] = {}
         if "hypothesis" not in setting.scores.by_role:
@@ -150,10 +158,10 @@ class FaithfulnessEvaluation(Evaluation):
                 explained[row] = attributions
         return explained
 
-    def _request(self, setting: Finished, row: int, attributions: Floats) -> Request:
+    def _request(self, setting: ScoredSetting, row: int, attributions: Floats) -> Request:
         """The masks of a segment: for each order a row for each distinct number of words that is removed."""
         item = setting.items[row]
-        words, gaps = setting.segmented.of("hypothesis").segment(item.text("hypothesis"))
+        words, gaps = setting.segmented.segmentation_of("hypothesis").segment(item.text("hypothesis"))
         # The texts alone are the seed: neither the explainer nor the order of segments changes what is drawn.
         rng = np.random.default_rng([self.seed, int(item_key(item), 16)])
         draws = [rng.permutation(len(words)) for _ in range(self.orders + 1)]
@@ -169,12 +177,12 @@ class FaithfulnessEvaluation(Evaluation):
         plan = Plan(words, keep, None, gaps=None if setting.segmented.plain else gaps)
         return Request(plan, "hypothesis", item)
 
-    def _curves(self, setting: Finished) -> Curves:
+    def _curves(self, setting: ScoredSetting) -> Curves:
         """The score that is lost in each segment, order and step."""
         lost = np.full((len(ORDERS), len(setting.items), self.steps - 1), np.nan)
         scores = setting.further[self.key]
         first = 0
-        for row, attributions in self._explained(setting).items():
+        for row, attributions in self._ordered_attributions(setting).items():
             steps = self._sizes(len(attributions))
             # Steps that remove the same number of words share a text.
             sizes, size_of_step = np.unique(steps, return_inverse=True)
@@ -185,31 +193,31 @@ class FaithfulnessEvaluation(Evaluation):
             first += n_texts
         return Curves(lost)
 
-    def _measures(self, setting: Finished, curves: Curves) -> list[FaithfulnessRow]:
+    def _measures(self, setting: ScoredSetting, curves: Curves) -> list[FaithfulnessRow]:
         """A row per measure."""
-        areas = curves.areas[curves.used]
+        areas = curves.areas[curves.has_curves]
         estimates = self._estimates(setting, curves, areas, _measures_of_sums)
         n_used = len(areas)
-        n_left_out = len(curves.used) - n_used
+        n_left_out = len(curves.has_curves) - n_used
         rows = []
         for name, estimate in zip(MEASURES, estimates, strict=True):
             rows.append(FaithfulnessRow(name, estimate, n_segments=n_used, n_left_out=n_left_out))
         return rows
 
-    def _shown(self, setting: Finished, curves: Curves) -> dict[str, Any]:
+    def _curve_rows(self, setting: ScoredSetting, curves: Curves) -> dict[str, Any]:
         """The rows of the mean curves, and the areas of each segment."""
-        n_used = int(curves.used.sum())
+        n_used = int(curves.has_curves.sum())
         rows = []
         for order, lost in zip(ORDERS, curves.lost, strict=True):
-            estimates = self._estimates(setting, curves, lost[curves.used], _means_of_sums)
+            estimates = self._estimates(setting, curves, lost[curves.has_curves], _means_of_sums)
             for step, estimate in enumerate(estimates, start=1):
                 rows.append(CurveRow(order, step / self.steps, estimate, n_used))
         columns = dict(zip(COLUMNS, curves.areas.T, strict=True))
         return {"faithfulness_curves": rows, "segments": columns}
 
-    def _estimates(self, setting: Finished, curves: Curves, values: Floats, compute: Any) -> list[Estimate]:
+    def _estimates(self, setting: ScoredSetting, curves: Curves, values: Floats, compute: Any) -> list[Estimate]:
         """What `compute` makes of the sums of float64[n, k] values of the used segments, with intervals."""
-        clusters = bundled(setting.codes.clusters[curves.used])
+        clusters = bundle_clusters(setting.codes.clusters[curves.has_curves])
         counted = np.column_stack([values, np.ones(len(values))])
         _, cluster = np.unique(clusters, return_inverse=True)
         sums = sums_by(cluster, counted)

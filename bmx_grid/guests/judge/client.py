@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from bmx_grid.core.errors import UnavailableError, shown, unknown
+from bmx_grid.core.errors import UnavailableError, quote_value, unknown
 from bmx_grid.core.secrets import is_of_this_machine
 
 Reply = TypeVar("Reply")
@@ -83,7 +83,7 @@ class Server:
         if encoding.strip().lower() != "identity":
             raise UnavailableError(self.failure(f"its answer has an unexpected compression ({encoding})"))
         failure = self.failure(f"its answer is longer than {MOST_REPLY_BYTES:,} bytes")
-        response.stream = _limited(response, failure)
+        response.stream = _limit_stream(response, failure)
 
     async def reply(
         self, client: Any, body: Mapping[str, Any], read: Callable[[Any], Reply], tries: int = MALFORMED
@@ -162,9 +162,9 @@ class Server:
 
     def _keyless(self, text: str) -> str:
         """A text of the server or the client in one printable line, without the key."""
-        return shown(self.without_key(text), 300).strip("'\"")
+        return quote_value(self.mask_key(text), 300).strip("'\"")
 
-    def without_key(self, text: str) -> str:
+    def mask_key(self, text: str) -> str:
         key = self.key
         # Every text holds the empty key.
         return text.replace(key, "***") if key else text
@@ -184,7 +184,7 @@ def _origin(url: Any) -> str:
     return f"{url.scheme}://{url.netloc.decode()}"
 
 
-def _limited(response: Any, failure: str) -> Any:
+def _limit_stream(response: Any, failure: str) -> Any:
     """The stream of a response; after MOST_REPLY_BYTES it raises UnavailableError with the text `failure`."""
     # The client's library, httpx or httpx2: a response reads streams of its own library's class only.
     package, _, _ = type(response).__module__.partition(".")
@@ -215,7 +215,7 @@ def _loop(process: int) -> asyncio.AbstractEventLoop:
     return loop
 
 
-def awaited(work: Coroutine[Any, Any, Reply]) -> Reply:
+def run_coroutine(work: Coroutine[Any, Any, Reply]) -> Reply:
     """What some work returns, done in the event loop of this process; an interrupt ends it."""
     future = asyncio.run_coroutine_threadsafe(work, _loop(os.getpid()))
     try:

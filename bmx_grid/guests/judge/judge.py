@@ -45,10 +45,10 @@ class Judge(ServedModel, Metric):
     OPTION: ClassVar[str] = "metric.judge"
     cost: ClassVar[Cost] = "model"
     may_be_undefined: ClassVar[bool] = True
-    leaves_traces: ClassVar[bool] = True
+    has_side_effects: ClassVar[bool] = True
 
     score_from: str | None = runtime(None)
-    context: int = identity(0, later=True, least=0, most=1000)
+    context: int = identity(0, added_later=True, least=0, most=1000)
     repeat: int = runtime(1, least=1, most=1000)
     average: Literal["mean", "median"] = runtime("mean")
 
@@ -85,7 +85,7 @@ class Judge(ServedModel, Metric):
     def signature(self) -> str:
         return f"{super().signature}|context:{self.context}" if self.context else super().signature
 
-    def fitted(self, segments: SegmentSet) -> Self:
+    def fit(self, segments: SegmentSet) -> Self:
         """The judge with the model's name from the server, and the languages of the prompt.
 
         Raises ConfigError for a pair whose languages the prompt cannot name.
@@ -101,7 +101,7 @@ class Judge(ServedModel, Metric):
             judge = dataclasses.replace(self, context=0)
         return judge.served_as(segments.language_pair)
 
-    def of_languages(self, language_pair: str) -> Self:
+    def set_languages(self, language_pair: str) -> Self:
         if not self.template.names_languages:
             return self
         self.template.languages(language_pair)
@@ -117,19 +117,21 @@ class Judge(ServedModel, Metric):
     def statistics(self, items: Sequence[Item]) -> Floats:
         """float64[n, 2 + repeat]: the score, a 1, then that of each repetition; undefined ones take no part in sums."""
         turns = self._turns(items)
-        return np.column_stack([self._averaged(turns), np.ones(len(items)), *turns])
+        return np.column_stack([self._average_turns(turns), np.ones(len(items)), *turns])
 
     def score(self, items: Sequence[Item]) -> Floats:
         """float64[n] scores, NaN if no answer holds one."""
-        return self._averaged(self._turns(items))
+        return self._average_turns(self._turns(items))
 
     def _turns(self, items: Sequence[Item]) -> Floats:
         """float64[repeat, n] scores of each repetition."""
         # NumPy makes NaN of None.
-        turns = [np.array(self.read(items, self._score_of, turn), dtype=np.float64) for turn in range(self.repeat)]
+        turns = [
+            np.array(self.request_answers(items, self._score_of, turn), dtype=np.float64) for turn in range(self.repeat)
+        ]
         return np.stack(turns)
 
-    def _averaged(self, turns: Floats) -> Floats:
+    def _average_turns(self, turns: Floats) -> Floats:
         """float64[n] means or medians over the repetitions that have a score; NaN if none has."""
         if self.repeat == 1:
             return np.asarray(turns[0])

@@ -96,7 +96,7 @@ class Exchange(NamedTuple, Generic[ReadReply]):
     value: ReadReply | None
 
 
-def with_reminder(messages: Messages, answers: Sequence[Answer]) -> Messages:
+def add_reminder(messages: Messages, answers: Sequence[Answer]) -> Messages:
     """The messages; after an unreadable answer, also the request for another one."""
     if not answers:
         return messages

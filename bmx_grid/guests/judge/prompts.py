@@ -14,7 +14,7 @@ from bmx_grid.core.configure import CONFIGS, convert, options
 from bmx_grid.core.documents import parse_yaml
 from bmx_grid.core.errors import ConfigError, ExplainError, UnavailableError, unknown
 from bmx_grid.core.identity import digest
-from bmx_grid.core.storage import expanded, read_file
+from bmx_grid.core.storage import expand_home, read_file
 from bmx_grid.words.perturbation import ROLES, Item, Role
 
 Messages = tuple[tuple[str, str], ...]  # (role, text), in order
@@ -63,7 +63,7 @@ class Prompt:
     @classmethod
     def load(cls, name: str) -> Prompt:
         """The prompt of an option, or of a YAML file. Raises ConfigError naming the file and the key."""
-        path = expanded(name)
+        path = expand_home(name)
         if name in options("prompt"):
             path = CONFIGS / "prompt" / f"{name}.yaml"
         elif path.suffix not in (".yaml", ".yml"):
@@ -212,7 +212,7 @@ class Prompt:
         elif self.score.startswith("json:"):
             value = _number(only_value(answer.text, self.score.removeprefix("json:")))
         else:
-            value = _matched(self.score, answer.text)
+            value = _match_number(self.score, answer.text)
         # NaN is not within the scale, either.
         if not self.lowest <= value <= self.highest:
             return math.nan
@@ -229,16 +229,16 @@ def _context(item: Item) -> str:
     return "\n".join(lines)
 
 
-def without_thoughts(text: str) -> str:
+def strip_thoughts(text: str) -> str:
     """The text after the thoughts, `<think>…</think>`; if thoughts do not end, the text before them.
 
     Servers that write `<think>` themselves, as part of the prompt, send its end only.
     """
-    start, end = _answered(text)
+    start, end = _answer_span(text)
     return text[start:end]
 
 
-def _answered(text: str) -> tuple[int, int]:
+def _answer_span(text: str) -> tuple[int, int]:
     """The start and end of a text without its thoughts."""
     start = 0
     for match in THOUGHT_END.finditer(text):
@@ -258,7 +258,7 @@ def only_number(text: str, highest: float) -> float:
     end_of_scale = re.escape(f"{highest:.15g}")
     # The look-ahead excludes longer numbers: the 100 of /1000, /100.5 and /100% is not the end of the scale.
     suffix = rf"(?:/|\bout\s+of\b)\s*{end_of_scale}(?![\w%]|[.,]\d)"
-    without_suffix = re.sub(suffix, " ", without_thoughts(text))
+    without_suffix = re.sub(suffix, " ", strip_thoughts(text))
     words = [word for word in BETWEEN.split(without_suffix) if re.search(r"\d", word)]
     if len(words) != 1:
         return math.nan
@@ -267,7 +267,7 @@ def only_number(text: str, highest: float) -> float:
 
 def only_value(text: str, key: str) -> Any:
     """The value of a key in the only JSON object of a text that has it, without thoughts; else None."""
-    values = [entry[key] for entry in _objects(without_thoughts(text)) if key in entry]
+    values = [entry[key] for entry in _objects(strip_thoughts(text)) if key in entry]
     return values[0] if len(values) == 1 else None
 
 
@@ -300,9 +300,9 @@ def _points(text: str) -> float:
     return points
 
 
-def _matched(expression: str, text: str) -> float:
+def _match_number(expression: str, text: str) -> float:
     """The number that the group of an expression matches, if it matches once, and no piece of a longer number."""
-    answer = without_thoughts(text)
+    answer = strip_thoughts(text)
     matches = [match for match in re.finditer(expression, answer) if match[1]]
     if len(matches) != 1:
         return math.nan
@@ -361,7 +361,7 @@ def _answered_tokens(answer: Answer) -> Iterator[Sequence[tuple[str, float]]]:
     """The places of an answer's tokens without those of its thoughts, which a server may have taken off its text."""
     places = [tokens for tokens in answer.tokens if tokens]
     text = "".join(tokens[0][0] for tokens in places)
-    start, end = _answered(text)
+    start, end = _answer_span(text)
     position = 0
     for tokens in places:
         if start <= position < end:

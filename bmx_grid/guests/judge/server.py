@@ -20,22 +20,22 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
-from bmx_grid.core.errors import ConfigError, UnavailableError, shown
+from bmx_grid.core.errors import ConfigError, UnavailableError, quote_value
 from bmx_grid.core.identity import Component, canonical_json, digest, identity, runtime
 from bmx_grid.core.secrets import KEY_VARIABLE, UNREAD_ANSWERS, check_address, is_dry
 from bmx_grid.core.storage import Address, place
-from bmx_grid.guests.judge.client import Server, awaited
+from bmx_grid.guests.judge.client import Server, run_coroutine
 from bmx_grid.guests.judge.kept_answers import (
     Exchange,
     ReadAnswer,
     ReadOfItem,
     ReadReply,
+    add_reminder,
     answer_in,
     answers_database,
     keep_answer,
     kept_before,
     known_answer,
-    with_reminder,
 )
 from bmx_grid.guests.judge.prompts import Answer, Messages, Prompt
 from bmx_grid.words.perturbation import Item
@@ -73,9 +73,9 @@ class ServedModel(Component):
     served: str | None = identity(None)
     temperature: float | None = identity(0.0, least=0, most=100)
     max_tokens: int | None = identity(32, least=1, most=1_000_000)
-    max_completion_tokens: int | None = identity(None, later=True, least=1, most=1_000_000)
+    max_completion_tokens: int | None = identity(None, added_later=True, least=1, most=1_000_000)
     seed: int | None = identity(0)
-    extra_body: Mapping[str, Any] | None = identity(None, later=True)
+    extra_body: Mapping[str, Any] | None = identity(None, added_later=True)
     key_variable: str = runtime(KEY_VARIABLE)
     concurrency: int = runtime(32, least=1, most=1024)
     timeout: float = runtime(60.0, least=0.001, most=86_400)
@@ -124,7 +124,9 @@ class ServedModel(Component):
             fields.append(f"extra_body:{canonical_json(self.extra_body)}")
         return "|".join([name, f"model:{model}", f"prompt:{prompt}", *fields, f"version:{self.VERSION}"])
 
-    def read(self, items: Sequence[Item], read: ReadOfItem[ReadReply], turn: int = 0) -> list[ReadReply | None]:
+    def request_answers(
+        self, items: Sequence[Item], read: ReadOfItem[ReadReply], turn: int = 0
+    ) -> list[ReadReply | None]:
         """Request an answer about each item, and read it; None if it is unreadable, also after one reminder.
 
         Warns of items without a readable answer, with their number and an example. turn: the number of the repetition.
@@ -136,13 +138,13 @@ class ServedModel(Component):
         with answers_database(self.answers) as database:
             for item in dict.fromkeys(items):
                 messages = self.template.messages(item, self.language_pair)
-                exchange = self._remembered(database, messages, turn, partial(read, item))
+                exchange = self._stored_exchange(database, messages, turn, partial(read, item))
                 if exchange.value is None:
                     missing[item] = messages
                 else:
                     exchanges[item] = exchange
             if missing:
-                exchanges |= awaited(self._exchanged(missing, database, turn, read))
+                exchanges |= run_coroutine(self._exchange_all(missing, database, turn, read))
         unread = []
         for item in missing:
             exchange = exchanges[item]
@@ -187,7 +189,7 @@ class ServedModel(Component):
         place = (self.base_url, self.model, self._server.key)
         if place not in _NAMES or time.monotonic() > _NAMES[place][0]:
             try:
-                _NAMES[place] = math.inf, awaited(self._server.served_name(self._body((("user", "1"),))))
+                _NAMES[place] = math.inf, run_coroutine(self._server.served_name(self._body((("user", "1"),))))
             except UnavailableError as error:
                 _NAMES[place] = time.monotonic() + SILENT, error
         _, name = _NAMES[place]
@@ -263,7 +265,7 @@ class ServedModel(Component):
         """The key of the stored answer to these messages."""
         return digest([self.served, self._body(messages), turn])
 
-    def _remembered(
+    def _stored_exchange(
         self, database: sqlite3.Connection, messages: Messages, turn: int, read: ReadAnswer[ReadReply]
     ) -> Exchange[ReadReply]:
         """The readable part of stored answers to messages."""
@@ -271,7 +273,7 @@ class ServedModel(Component):
         value = None
         # Twice: for the answer, and for that to the reminder.
         for _ in range(2):
-            request = self._digest_of(with_reminder(messages, answers), turn)
+            request = self._digest_of(add_reminder(messages, answers), turn)
             answer = known_answer(database, request)
             if answer is None:
                 break
@@ -281,7 +283,7 @@ class ServedModel(Component):
                 break
         return Exchange(answers, value)
 
-    async def _exchanged(
+    async def _exchange_all(
         self,
         asked: Mapping[Item, Messages],
         database: sqlite3.Connection,
@@ -324,7 +326,7 @@ class ServedModel(Component):
         value = read(first)
         if value is not None:
             return Exchange([first], value)
-        reminder = with_reminder(messages, [first])
+        reminder = add_reminder(messages, [first])
         second = await self._server.reply(client, self._body(reminder), answer_in)
         return Exchange([first, second], read(second))
 
@@ -334,7 +336,7 @@ class ServedModel(Component):
         if exchange.value is not None:
             _UNREAD_IN_A_ROW[place] = 0
             for number, answer in enumerate(exchange.answers):
-                request = with_reminder(messages, exchange.answers[:number])
+                request = add_reminder(messages, exchange.answers[:number])
                 keep_answer(database, self._digest_of(request, turn), answer)
             return
         unread = _UNREAD_IN_A_ROW.get(place, 0) + 1
@@ -357,7 +359,7 @@ class ServedModel(Component):
             reasons.append(f"cut at max_tokens={self._most_tokens}")
         if self.template.score == "expectation" and not answer.tokens:
             reasons.append(f"without token log probabilities: {SEND_TOKENS}")
-        example = shown(self._server.without_key(answer.text))
+        example = quote_value(self._server.mask_key(answer.text))
         if not reasons:
             return example
         return f"{example} ({'; '.join(reasons)})"

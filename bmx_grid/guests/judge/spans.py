@@ -41,7 +41,7 @@ class ErrorSpans(ServedModel, Explainer):
         if self.template.names_languages:
             raise ConfigError(f"prompt {self.template.name}: it names languages, which error spans do not know.")
 
-    def members(self, name: str, sets: Sequence[SegmentSet]) -> dict[str, Self]:
+    def expand(self, name: str, sets: Sequence[SegmentSet]) -> dict[str, Self]:
         return {name: self.served_as(self.language_pair)}
 
     def plan(self, words: tuple[str, ...], rng: np.random.Generator) -> Plan:
@@ -54,7 +54,7 @@ class ErrorSpans(ServedModel, Explainer):
         return 0
 
     def explain(self, items: Sequence[Item], words: PairWords) -> list[Mapping[Role, Floats]]:
-        spans = self.read(items, _spans)
+        spans = self.request_answers(items, _spans)
         attributions = []
         for item, item_spans in zip(items, spans, strict=True):
             attributions.append(_attributions(item, item_spans, words))

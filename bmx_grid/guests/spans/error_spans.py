@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from bmx_grid.analysis.base import PAIR, Column, Given, Table, each_group, first_row
-from bmx_grid.core.wording import counted, setting_label, with_interval, written
+from bmx_grid.analysis.base import PAIR, Column, SweepTables, Table, each_group, first_row
+from bmx_grid.core.wording import display_name, format_interval, pluralize, setting_label
 from bmx_grid.guests.spans.span_rows import ErrorFreeRow, SpanRow
 
 if TYPE_CHECKING:
@@ -26,27 +26,27 @@ OF_ERROR_FREE = (
 )
 
 
-def compute(given: Given) -> dict[str, Any]:
+def compute(tables: SweepTables) -> dict[str, Any]:
     """Read the tables of spans.
 
     spans, error_free: as their evaluation wrote them, None if a sweep has no such table.
     spans_in_words: a sentence per language pair, gold and measure on the best explainer and the best person.
     undefined_pairs: how many language pairs have no error-free segment, or no other.
     """
-    spans = given.frame("spans", SpanRow)
-    error_free = given.frame("error_free", ErrorFreeRow)
+    spans = tables.frame("spans", SpanRow)
+    error_free = tables.frame("error_free", ErrorFreeRow)
     counts = error_free["n_error_free"]
     undefined = error_free[(counts == 0) | (counts == error_free["n_segments"])]
-    has_error_free = "error_free" in given.frames
+    has_error_free = "error_free" in tables.frames
     return {
-        "spans": spans if "spans" in given.frames else None,
-        "spans_in_words": list(_in_words(spans)),
+        "spans": spans if "spans" in tables.frames else None,
+        "spans_in_words": list(_describe_agreement(spans)),
         "error_free": error_free if has_error_free else None,
         "undefined_pairs": len(undefined.drop_duplicates(PAIR)) if has_error_free else None,
     }
 
 
-def _in_words(spans: pd.DataFrame) -> Iterator[str]:
+def _describe_agreement(spans: pd.DataFrame) -> Iterator[str]:
     for (dataset, language_pair, gold, measure), rows in each_group(spans, *PAIR, "gold", "measure"):
         known = rows[rows["f1"].notna()]
         by_explainers = known[known["kind"] != HUMAN]
@@ -54,7 +54,7 @@ def _in_words(spans: pd.DataFrame) -> Iterator[str]:
         if by_explainers.empty:
             continue
         label = setting_label(dataset, language_pair)
-        sentence = f"{label}, {measure} against {written(gold)}: the best F1 is {_best_f1(by_explainers)}"
+        sentence = f"{label}, {measure} against {display_name(gold)}: the best F1 is {_best_f1(by_explainers)}"
         if len(by_people):
             sentence += f"; people reach {_best_f1(by_people)}"
         yield f"{sentence}."
@@ -63,7 +63,7 @@ def _in_words(spans: pd.DataFrame) -> Iterator[str]:
 def _best_f1(spans: pd.DataFrame) -> str:
     """The highest F1 and its explainer or person; the first of equal ones."""
     best = first_row(spans.nlargest(1, "f1"))
-    return f"{with_interval(best.f1, best.low, best.high, '.3f')} ({written(best.explainer)})"
+    return f"{format_interval(best.f1, best.low, best.high, '.3f')} ({display_name(best.explainer)})"
 
 
 def tables(result: Mapping[str, Any]) -> Iterator[Table]:
@@ -84,7 +84,7 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
             Column("n_segments", "segments"),
         )
         notes = [*result["spans_in_words"], OF_SPANS]
-        yield Table.of("spans", "Error spans against people's", rows, columns, notes, by=by, names=6)
+        yield Table.from_rows("spans", "Error spans against people's", rows, columns, notes, by=by, names=6)
     error_free = result["error_free"]
     if error_free is not None and len(error_free):
         columns = (
@@ -99,6 +99,6 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
         )
         notes = [OF_ERROR_FREE]
         if result["undefined_pairs"]:
-            pairs = counted(result["undefined_pairs"], "language pair")
+            pairs = pluralize(result["undefined_pairs"], "language pair")
             notes.insert(0, f"Undefined in {pairs}.")
-        yield Table.of("error_free", "Error-free segments", error_free, columns, notes, by=PAIR, names=6)
+        yield Table.from_rows("error_free", "Error-free segments", error_free, columns, notes, by=PAIR, names=6)

@@ -14,7 +14,7 @@ from bmx_grid.core.ragged import Flags, Floats, Ints, Labels, Ragged
 from bmx_grid.datasets.rows_of_files import Ratings
 from bmx_grid.datasets.segments import SegmentSet
 from bmx_grid.datasets.span_files import TextSpans
-from bmx_grid.evaluations.base import MOST_RESAMPLES, OF_PAIR, Estimate, Evaluation, Finished
+from bmx_grid.evaluations.base import MOST_RESAMPLES, OF_PAIR, Estimate, Evaluation, ScoredSetting
 from bmx_grid.explainers.imported_attributions import Imported
 from bmx_grid.guests.spans.span_rows import ErrorFreeRow, SpanRow
 from bmx_grid.guests.spans.span_scores import read_ratings
@@ -63,16 +63,16 @@ class SpansEvaluation(Evaluation):
             return ""
         return "compares spans with those of evaluation.spans.gold, which names no file"
 
-    def of_scope(self, settings: Sequence[Finished]) -> list[dict[str, Any]]:
+    def evaluate_scope(self, settings: Sequence[ScoredSetting]) -> list[dict[str, Any]]:
         """Agreement of each explainer in its first setting, of people in the first of all; detection in each."""
         results: list[dict[str, Any]] = [{"spans": [], "error_free": []} for _ in settings]
         first = settings[0]
         golds = {}
         for name, path in self.gold.items():
-            ratings = self._read(name, path, first.segments)
+            ratings = self._read_ratings(name, path, first.segments)
             if ratings is not None:
                 golds[name] = ratings
-        explained = _explained(settings)
+        explained = _ratings_by_place(settings)
         for name, gold in golds.items():
             for place, ratings in explained.items():
                 setting = settings[place]
@@ -84,7 +84,7 @@ class SpansEvaluation(Evaluation):
                 results[place]["error_free"] += self._error_free(setting, name, gold, explained.get(place))
         return results
 
-    def _read(self, name: str, path: str, segments: SegmentSet) -> Ratings | None:
+    def _read_ratings(self, name: str, path: str, segments: SegmentSet) -> Ratings | None:
         """The spans of a file; None if it has none of the language pair."""
         try:
             return read_ratings(name, path, segments, self.extra)
@@ -92,7 +92,7 @@ class SpansEvaluation(Evaluation):
             return None
 
     def _rows(
-        self, setting: Finished, gold_name: str, judge: str, kind: str, judged: Ratings, gold: Ratings
+        self, setting: ScoredSetting, gold_name: str, judge: str, kind: str, judged: Ratings, gold: Ratings
     ) -> Iterator[SpanRow]:
         """A row per measure; none if no segment was judged by both. A file with itself: its annotators."""
         characters: list[Floats] = []
@@ -132,7 +132,9 @@ class SpansEvaluation(Evaluation):
                 n_comparisons=len(places),
             )
 
-    def _error_free(self, setting: Finished, name: str, gold: Ratings, spans: Ratings | None) -> Iterator[ErrorFreeRow]:
+    def _error_free(
+        self, setting: ScoredSetting, name: str, gold: Ratings, spans: Ratings | None
+    ) -> Iterator[ErrorFreeRow]:
         """A row per point of the metric, and of the explainer; none without a score of the whole segment."""
         human_name = self._human(setting)
         if human_name is None:
@@ -148,15 +150,15 @@ class SpansEvaluation(Evaluation):
             truth = _labels(is_bad[known])
             rows = Ragged.from_rows(setting.direction * scores[known][:, None])
             called, labelled = cross_fitted_labels(truth, rows, clusters[known], folds=FOLDS, seed=self.seed)
-            yield self._detected(name, human_name, point, truth.bad, called.bad, labelled, clusters[known])
+            yield self._error_free_row(name, human_name, point, truth.bad, called.bad, labelled, clusters[known])
         if spans is not None:
             known = judged & _is_judged(spans)
             called_bad = _is_marked(spans)[known]
             # Spans need no threshold: no segment is without a label.
             labelled = np.ones(len(called_bad), dtype=np.bool_)
-            yield self._detected(name, human_name, NO_SPAN, is_bad[known], called_bad, labelled, clusters[known])
+            yield self._error_free_row(name, human_name, NO_SPAN, is_bad[known], called_bad, labelled, clusters[known])
 
-    def _detected(
+    def _error_free_row(
         self, gold: str, human_name: str, point: str, bad: Flags, called: Flags, labelled: Flags, cluster: Any
     ) -> ErrorFreeRow:
         sums = statistics(_labels(bad[labelled]), _labels(called[labelled]))
@@ -172,7 +174,7 @@ class SpansEvaluation(Evaluation):
             n_unlabelled=int((~labelled).sum()),
         )
 
-    def _human(self, setting: Finished) -> str | None:
+    def _human(self, setting: ScoredSetting) -> str | None:
         """The name of the human score that defines error-free segments; None if missing."""
         names = setting.segments.judgements.aspects
         if self.error_free_human is None:
@@ -183,7 +185,7 @@ class SpansEvaluation(Evaluation):
         return self.error_free_human
 
 
-def _explained(settings: Sequence[Finished]) -> dict[int, Ratings]:
+def _ratings_by_place(settings: Sequence[ScoredSetting]) -> dict[int, Ratings]:
     """The first place of each explainer that is a file of spans, and its spans."""
     explained: dict[int, Ratings] = {}
     seen: set[str] = set()

@@ -72,9 +72,9 @@ class SpanScores(DatasetReader):
     def needs(self, language_pair: str) -> list[str]:
         return self._reader().needs(language_pair) if self.dataset else []
 
-    def read(self, data_dir: Path, language_pair: str) -> SegmentSet:
+    def load_segments(self, data_dir: Path, language_pair: str) -> SegmentSet:
         """The segments of the other data set, under the name of this one."""
-        segments = replace(self._reader().read(data_dir, language_pair), dataset=self.name)
+        segments = replace(self._reader().load_segments(data_dir, language_pair), dataset=self.name)
         if self.file is None:
             raise ConfigError(f"dataset.{self.name}: no file of error spans is named; write dataset.{self.name}.file.")
         ratings = read_ratings(self.name, self.file, segments, self.extra)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bmx_grid.analysis.base import PAIR, Column, Given, Table, each_group, first_row
+from bmx_grid.analysis.base import PAIR, Column, SweepTables, Table, each_group, first_row
 from bmx_grid.core.wording import file_stem, setting_label
 from bmx_grid.evaluations.base import OF_METRIC
 from bmx_grid.guests.tasks.task_rows import RATER, HumanRank, TaskRank, TaskScore, WithoutOutliers
@@ -41,12 +41,12 @@ ROW_TYPES = {
 }
 
 
-def compute(given: Given) -> dict[str, pd.DataFrame | None]:
+def compute(tables: SweepTables) -> dict[str, pd.DataFrame | None]:
     """Read the tables of the evaluation of tasks, for metrics without an explainer; None for a missing table."""
-    tables: dict[str, pd.DataFrame | None] = {}
+    rows_by_table: dict[str, pd.DataFrame | None] = {}
     for name, row_type in ROW_TYPES.items():
-        tables[name] = given.frame(name, row_type) if name in given.frames else None
-    return tables
+        rows_by_table[name] = tables.frame(name, row_type) if name in tables.frames else None
+    return rows_by_table
 
 
 def tables(result: Mapping[str, pd.DataFrame | None]) -> Iterator[Table]:
@@ -54,33 +54,35 @@ def tables(result: Mapping[str, pd.DataFrame | None]) -> Iterator[Table]:
     pair."""
     known = {name: rows for name, rows in result.items() if rows is not None and len(rows)}
     if "task_ranking" in known:
-        yield _of_tasks(known["task_ranking"])
+        yield _task_table(known["task_ranking"])
     if "task_scores" in known:
-        scores = _with_task_names(known["task_scores"])
+        scores = _add_task_names(known["task_scores"])
         yield from _lacking(scores)
         means: dict[Any, float] = {}
         if "task_ranking" in known:
             means = known["task_ranking"].set_index("metric")["value"].to_dict()
         yield _each_task(scores, means)
     if "outliers" in known:
-        yield from _of_outliers(known["outliers"])
+        yield from _outlier_tables(known["outliers"])
     if "human_ranking" in known:
         ranks = known["human_ranking"]
         for pair, rows in each_group(ranks[ranks["rank_high"] > 0], *PAIR):
-            yield _of_people(pair, rows)
+            yield _human_table(pair, rows)
 
 
-def _of_tasks(ranking: pd.DataFrame) -> Table:
+def _task_table(ranking: pd.DataFrame) -> Table:
     ranking = ranking.sort_values("value", ascending=False, kind="stable")
     columns = ("metric", Column("value", "mean", ".3f"), Column("rank", form=".0f"))
     best = first_row(ranking)
     notes = [f"Tasks: {best.tasks}; left out, as undefined for every metric: {best.n_left_out}.", OF_TASKS]
     if ranking["metric"].str.startswith(RATER).any():
         notes.append(OF_RATERS)
-    return Table.of("task_ranking", "One ranking over all tasks", ranking, columns, notes, by=["rank"], brief=True)
+    return Table.from_rows(
+        "task_ranking", "One ranking over all tasks", ranking, columns, notes, by=["rank"], brief=True
+    )
 
 
-def _with_task_names(scores: pd.DataFrame) -> pd.DataFrame:
+def _add_task_names(scores: pd.DataFrame) -> pd.DataFrame:
     """The scores with the place of each, its language pair, and its data set if there are several."""
     place = scores["language_pair"]
     if scores["dataset"].nunique() > 1:
@@ -108,7 +110,7 @@ def _lacking(scores: pd.DataFrame) -> Iterator[Table]:
             rows.append({"metric": metric, "lacks": lacks})
     if rows:
         title = "Metrics left out of the ranking, and the tasks that they lack"
-        yield Table.of("task_gaps", title, rows, ["metric", "lacks"], [OF_LACKING], names=2, brief=True)
+        yield Table.from_rows("task_gaps", title, rows, ["metric", "lacks"], [OF_LACKING], names=2, brief=True)
 
 
 def _each_task(scores: pd.DataFrame, means: Mapping[str, float]) -> Table:
@@ -121,10 +123,10 @@ def _each_task(scores: pd.DataFrame, means: Mapping[str, float]) -> Table:
     columns = ("metric", Column("mean", form=".3f"), *(Column(name, form=".3f") for name in weights))
     weights_in_words = ", ".join(f"{name} {weight:.3g}" for name, weight in weights.items())
     notes = [f"Weights: {weights_in_words}."]
-    return Table.of("task_scores", "Every task", rows, columns, notes, names=1)
+    return Table.from_rows("task_scores", "Every task", rows, columns, notes, names=1)
 
 
-def _of_outliers(outliers: pd.DataFrame) -> Iterator[Table]:
+def _outlier_tables(outliers: pd.DataFrame) -> Iterator[Table]:
     """Each metric once, whatever its explainer, if there are outliers."""
     rows = outliers[outliers["n_outliers"] > 0].drop_duplicates([*OF_METRIC])
     if rows.empty:
@@ -138,10 +140,10 @@ def _of_outliers(outliers: pd.DataFrame) -> Iterator[Table]:
         Column("pearson_without", "r without them", ".3f"),
     )
     title = "System level without outliers"
-    yield Table.of("outliers", title, rows, columns, [OF_OUTLIERS], by=PAIR, names=4)
+    yield Table.from_rows("outliers", title, rows, columns, [OF_OUTLIERS], by=PAIR, names=4)
 
 
-def _of_people(pair: tuple[str, str], ranks: pd.DataFrame) -> Table:
+def _human_table(pair: tuple[str, str], ranks: pd.DataFrame) -> Table:
     rows = ranks.assign(
         range=ranks["rank_low"].astype(str) + "-" + ranks["rank_high"].astype(str),
         far=ranks["outlier"].map({True: "outlier", False: ""}),
@@ -151,4 +153,4 @@ def _of_people(pair: tuple[str, str], ranks: pd.DataFrame) -> Table:
     columns = ("system", "range", Column("far", "outlier"), Column("human", "human score", ".3f"), "wins", "losses")
     title = f"{setting_label(*pair)}: systems ranked by people"
     stem = file_stem(f"people_{'_'.join(pair)}")
-    return Table.of(stem, title, rows, columns, [OF_PEOPLE], by=["cluster"], names=3)
+    return Table.from_rows(stem, title, rows, columns, [OF_PEOPLE], by=["cluster"], names=3)

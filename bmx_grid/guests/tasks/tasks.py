@@ -23,11 +23,11 @@ from bmx_grid.evaluations.base import (
     MOST_RESAMPLES,
     OF_METRIC,
     OF_PAIR,
-    Each,
     Evaluation,
-    Finished,
-    grouped,
-    here,
+    MapFunction,
+    ScoredSetting,
+    group_by_names,
+    map_sequential,
 )
 from bmx_grid.evaluations.boost_evidence import ALL
 from bmx_grid.evaluations.compared_scores import scores_at_level
@@ -73,11 +73,11 @@ class Task:
         n_systems = int(np.isfinite(human).sum())
         return math.comb(n_systems, 2)
 
-    def of_two(self, metric: str, other: str) -> Task:
+    def select_metrics(self, metric: str, other: str) -> Task:
         """The same task for two of its metrics."""
         return replace(self, scores={name: self.scores[name] for name in (metric, other)})
 
-    def drawn(self, metric: str, other: str, resamples: int, seed: int) -> Drawn:
+    def resample_difference(self, metric: str, other: str, resamples: int, seed: int) -> Drawn:
         """The statistic of two metrics, with swaps of their difference; a correlation r counts as (1 + r) / 2."""
         scores = replace(self.scores[metric], y=self.scores[other].x, human=self._human(metric, other))
         options: dict[str, Any] = {"resamples": resamples, "seed": seed, "bootstrap": False}
@@ -134,7 +134,7 @@ class TasksEvaluation(Evaluation):
 
     statistics: tuple[TaskStatistic, ...] = identity(("spa", "acc_eq"))
     pooled: tuple[Literal["pairwise_accuracy", "system_pearson"], ...] = identity(())
-    raters: bool = identity(False, later=True)
+    raters: bool = identity(False, added_later=True)
     weights: Mapping[str, float] = identity()
     resamples: int = identity(1000, least=40, most=MOST_RESAMPLES)
     seed: int = identity(0)
@@ -150,21 +150,21 @@ class TasksEvaluation(Evaluation):
             return ""
         return "ranks systems, and no data set names several"
 
-    def of_scope(self, settings: Sequence[Finished]) -> list[dict[str, Any]]:
+    def evaluate_scope(self, settings: Sequence[ScoredSetting]) -> list[dict[str, Any]]:
         """Systems as people rank them and outliers, and of the first setting its `tasks`."""
         results: list[dict[str, Any]] = [{"tasks": []} for _ in settings]
         if len(settings[0].segments.systems) < 2:
             return results
         results[0]["human_ranking"] = list(_human_ranking(settings[0]))
         # The baseline is the same in all of its settings: its first one represents it.
-        first_places = [places[0] for places in grouped(settings, OF_METRIC)]
+        first_places = [places[0] for places in group_by_names(settings, OF_METRIC)]
         for place in first_places:
-            results[place]["outliers"] = [_without_outliers(settings[place])]
+            results[place]["outliers"] = [_drop_outliers(settings[place])]
         metrics = [settings[place] for place in first_places]
         results[0]["tasks"] = [self._task(metrics, statistic) for statistic in self.statistics]
         return results
 
-    def _task(self, settings: Sequence[Finished], statistic: TaskStatistic) -> Task:
+    def _task(self, settings: Sequence[ScoredSetting], statistic: TaskStatistic) -> Task:
         """The statistic of metrics on their language pair."""
         first = settings[0]
         names = (*first.pair, statistic)
@@ -178,13 +178,15 @@ class TasksEvaluation(Evaluation):
             scores[name] = replace(of_first, x=values, y=values)
         return Task(*names, weight, scores, first.codes.documents, ratings)
 
-    def evaluate(self, settings: Sequence[Finished], each: Each = here) -> list[dict[str, Any]]:
+    def evaluate(
+        self, settings: Sequence[ScoredSetting], map_function: MapFunction = map_sequential
+    ) -> list[dict[str, Any]]:
         """Add one ranking over the tasks of all language pairs."""
-        results = super().evaluate(settings, each)
+        results = super().evaluate(settings, map_function)
         all_tasks: list[Task] = []
         for result in results:
             all_tasks += result.pop("tasks")
-        tasks = self._by_pairs(all_tasks)
+        tasks = self._weigh_by_pairs(all_tasks)
         # Backwards, so that the first setting of a metric stays.
         first_of = {setting.metric_name: place for place, setting in reversed(list(enumerate(settings)))}
         values = {task.name: self._values(task) for task in tasks}
@@ -205,12 +207,12 @@ class TasksEvaluation(Evaluation):
                 )
                 results[place].setdefault("task_scores", []).append(row)
         people = dict.fromkeys(name for task in tasks for name in task.ratings)
-        for metric, rank in self._ranking(tasks, values, [*first_of, *people], each):
+        for metric, rank in self._ranking(tasks, values, [*first_of, *people], map_function):
             # People have no setting: their rows are those of the first one.
             results[first_of.get(metric, 0)].setdefault("task_ranking", []).append(rank)
         return results
 
-    def _by_pairs(self, tasks: Sequence[Task]) -> list[Task]:
+    def _weigh_by_pairs(self, tasks: Sequence[Task]) -> list[Task]:
         """The tasks, where those of pooled statistics weigh as many pairs of systems as they have."""
         weighed = []
         for task in tasks:
@@ -225,10 +227,14 @@ class TasksEvaluation(Evaluation):
     def _values(self, task: Task) -> dict[str, float]:
         """The statistic of each metric, from 0 to 1."""
         # A metric drawn with itself and without resamples: its statistic.
-        return {metric: task.drawn(metric, metric, 0, self.seed).x for metric in task.scores}
+        return {metric: task.resample_difference(metric, metric, 0, self.seed).x for metric in task.scores}
 
     def _ranking(
-        self, tasks: Sequence[Task], values: Mapping[str, Mapping[str, float]], metrics: Sequence[str], each: Each
+        self,
+        tasks: Sequence[Task],
+        values: Mapping[str, Mapping[str, float]],
+        metrics: Sequence[str],
+        map_function: MapFunction,
     ) -> Iterator[tuple[str, TaskRank]]:
         """The row of each metric that has all tasks, as mt-metrics-eval's AverageCorrs ranks; none of a single metric.
 
@@ -259,8 +265,8 @@ class TasksEvaluation(Evaluation):
             metric = metrics[place]
             other = metrics[other_place]
             # A worker process is sent the scores of two metrics, not of all.
-            work.append((metric, other, [task.of_two(metric, other) for task in shared]))
-        p_of = dict(zip(pairs, each(self._p_of, work), strict=True))
+            work.append((metric, other, [task.select_metrics(metric, other) for task in shared]))
+        p_of = dict(zip(pairs, map_function(self._p_of, work), strict=True))
         # A single metric is the first without any test.
         ranks = significance_ranks(means, p_of) if p_of else [1]
         names = ", ".join(task.name for task in shared)
@@ -285,7 +291,7 @@ class TasksEvaluation(Evaluation):
         gaps = []
         swapped = []
         for task in tasks:
-            drawn = task.drawn(metric, other, self.resamples, self.seed)
+            drawn = task.resample_difference(metric, other, self.resamples, self.seed)
             gaps.append(drawn.x - drawn.y)
             swaps = drawn.swapped
             # Without swaps in one task, the mean over tasks has none: NaN counts as extreme.
@@ -297,7 +303,7 @@ class TasksEvaluation(Evaluation):
         return p_of_swaps(difference, np.average(swapped, axis=0, weights=weights))
 
 
-def _scores(setting: Finished, statistic: TaskStatistic) -> Scores:
+def _scores(setting: ScoredSetting, statistic: TaskStatistic) -> Scores:
     """The scores of a metric without an explainer, per segment or per system, as the statistic needs."""
     if statistic not in OF_SYSTEM_SCORES:
         return scores_at_level(setting, BASE, "segment", statistic, turn=True)
@@ -309,7 +315,7 @@ def _scores(setting: Finished, statistic: TaskStatistic) -> Scores:
     return replace(scores, cluster=same_item, system=scores.cluster, item=same_item)
 
 
-def _ratings(setting: Finished) -> dict[str, Floats]:
+def _ratings(setting: ScoredSetting) -> dict[str, Floats]:
     """float64[N] the ratings of each person who rated the primary human score, by name; none of a single rater."""
     judgements = setting.segments.judgements
     ratings = judgements.raters.get(judgements.primary, np.empty((len(judgements), 0)))
@@ -320,7 +326,7 @@ def _ratings(setting: Finished) -> dict[str, Floats]:
     return named if len(named) > 1 else {}
 
 
-def _human_ranking(setting: Finished) -> Iterator[HumanRank]:
+def _human_ranking(setting: ScoredSetting) -> Iterator[HumanRank]:
     """A row per system, by its segments' primary human scores."""
     codes = setting.codes
     human_name = setting.segments.judgements.primary
@@ -345,7 +351,7 @@ def _human_ranking(setting: Finished) -> Iterator[HumanRank]:
         )
 
 
-def _without_outliers(setting: Finished) -> WithoutOutliers:
+def _drop_outliers(setting: ScoredSetting) -> WithoutOutliers:
     """Pearson's r of a metric's and people's system scores, and the same without the outliers among them."""
     level = SystemLevel(setting, BASE, setting.segments.judgements.primary_of_systems)
     known = np.isfinite(level.scores) & np.isfinite(level.human)

@@ -6,13 +6,13 @@ import copy
 import re
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, ClassVar
 
 from bmx_grid.core.errors import BmxError, ConfigError
 from bmx_grid.core.identity import Component, runtime
@@ -48,11 +48,13 @@ class Job:
 class Executor(Component):
     """Runs independent jobs.
 
-    A subclass implements `run`; for workers that return futures it implements `_started` only.
+    A subclass implements `run`; for workers that return futures it implements `_start_workers` only.
 
     chunk_texts: about how many texts one job scores; also the most that a killed process loses.
     devices: the devices to use, one worker each ("cuda:0", "cuda:1"); none with (), those of this machine with None.
     """
+
+    RENAMED: ClassVar[Mapping[str, str]] = {"_started": "_start_workers", "kept": "keep_workers"}
 
     chunk_texts: int = runtime(10_000, least=1)
     devices: tuple[str, ...] | None = runtime(None)
@@ -70,7 +72,7 @@ class Executor(Component):
     def check(self) -> None:
         """Raise BmxError, with the way out, before the sweep if this executor is not available."""
 
-    def _started(self) -> AbstractContextManager[Workers]:
+    def _start_workers(self) -> AbstractContextManager[Workers]:
         """The workers. When the block ends, all their processes end; if an error ends it they are killed."""
         raise NotImplementedError
 
@@ -81,14 +83,14 @@ class Executor(Component):
         a job
         are raised by this iterator. Closing it ends the jobs that are still running, and leaves no process behind.
         If workers hold devices, a job with `needs_device` runs on such a worker, and finds its device's name in
-        `bmx_grid.models.loading.assigned()`.
+        `bmx_grid.models.loading.assigned_device()`.
         Raises WorkerLost when a worker is lost, UnavailableError when no worker is available.
         """
-        with self.kept() as same:
+        with self.keep_workers() as same:
             yield from same.run(jobs)
 
     @contextmanager
-    def kept(self) -> Iterator[Executor]:
+    def keep_workers(self) -> Iterator[Executor]:
         """This executor for several runs, one after the other, whose workers come with the first job.
 
         They stay from run to run, until the block ends or a run fails. One with a `run` of its own is as it is.
@@ -97,7 +99,7 @@ class Executor(Component):
             same = copy.copy(self)
             if type(self).run is Executor.run:
                 # The fields of an executor are frozen; the state of a block is not a field.
-                object.__setattr__(same, "run", KeptWorkers(self._started, stack).run)
+                object.__setattr__(same, "run", KeptWorkers(self._start_workers, stack).run)
             yield same
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from bmx_grid.core.configure import folder_path
 from bmx_grid.core.errors import BmxError, ConfigError, UnavailableError
 from bmx_grid.core.identity import runtime
-from bmx_grid.core.stopping import uninterrupted, without_interrupts
+from bmx_grid.core.stopping import block_interrupts, delay_signals
 from bmx_grid.core.storage import place
 from bmx_grid.models.loading import ASSIGNED
 from bmx_grid.sweep.executors.base import KEPT, Executor, Lane, WorkerLost, Workers
@@ -92,11 +92,11 @@ class Dask(Executor):
             )
 
     @contextmanager
-    def _started(self) -> Iterator[Workers]:
+    def _start_workers(self) -> Iterator[Workers]:
         self.check()
         quiet_dask()
         with ExitStack() as stack:
-            with without_interrupts():
+            with block_interrupts():
                 clients = self._clients(stack)
             where = f"the Dask scheduler at {self.address}"
             way_out = f"start workers (dask worker {self.address}), and run the same command"
@@ -108,14 +108,14 @@ class Dask(Executor):
     def _clients(self, stack: ExitStack) -> dict[bool, Any]:
         """Clients of the workers without and with a device, closed with the stack; of one scheduler the same."""
         if self.address is not None:
-            client = _connected(self.address, self.timeout, stack)
+            client = _connect(self.address, self.timeout, stack)
             return {False: client, True: client}
         clients = {}
         for has_device, n_jobs in ((False, self.jobs), (True, self.device_jobs)):
             if n_jobs:
                 cluster = self.own_cluster(has_device=has_device)
                 stack.callback(_close, cluster)
-                clients[has_device] = _connected(cluster.scheduler_address, CONNECT_SECONDS, stack)
+                clients[has_device] = _connect(cluster.scheduler_address, CONNECT_SECONDS, stack)
         if self.device_jobs == 0:
             clients[True] = clients[False]
         return clients
@@ -129,7 +129,7 @@ class Dask(Executor):
         is_batch = hasattr(kind, "job_cls")
         options = dict(self.cluster_options or {})
         if is_batch:
-            options = self._of_batch(options, has_device=has_device)
+            options = self._batch_options(options, has_device=has_device)
         elif has_device:
             raise ConfigError(f"executor.device_jobs: {self.cluster} has no jobs; set executor.device_jobs=0.")
         cluster = None
@@ -157,7 +157,7 @@ class Dask(Executor):
             ) from error
         return cluster
 
-    def _of_batch(self, options: dict[str, Any], *, has_device: bool) -> dict[str, Any]:
+    def _batch_options(self, options: dict[str, Any], *, has_device: bool) -> dict[str, Any]:
         """The arguments of a cluster of dask-jobqueue: one process per core, or one with a device."""
         if has_device:
             options |= self.device_options or {}
@@ -179,7 +179,7 @@ class Dask(Executor):
         return options
 
 
-def _connected(address: str, timeout: float, stack: ExitStack) -> Any:
+def _connect(address: str, timeout: float, stack: ExitStack) -> Any:
     """A client of a scheduler, closed with the stack. Raises UnavailableError if none answers."""
     import distributed
 
@@ -196,7 +196,7 @@ def _connected(address: str, timeout: float, stack: ExitStack) -> Any:
 
 def _close(opened: Any) -> None:
     """Close a client or a cluster and cancel its jobs; errors are ignored, since the work is done or lost before."""
-    with uninterrupted(), suppress(TimeoutError, ValueError, AssertionError, RuntimeError, OSError):
+    with delay_signals(), suppress(TimeoutError, ValueError, AssertionError, RuntimeError, OSError):
         opened.close(timeout=CLOSE_SECONDS)
 
 

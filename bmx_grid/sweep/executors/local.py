@@ -14,8 +14,8 @@ from typing import Any
 
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import runtime
-from bmx_grid.core.stopping import end_with_parent, uninterrupted, without_interrupts
-from bmx_grid.models.loading import ASSIGNED, assigned_here, cuda_devices
+from bmx_grid.core.stopping import block_interrupts, delay_signals, end_with_parent
+from bmx_grid.models.loading import ASSIGNED, assign_device, cuda_devices
 from bmx_grid.sweep.executors.base import KEPT, Executor, Job, Lane, Workers
 
 KILLED = (
@@ -44,7 +44,7 @@ class Sequential(Executor):
         """As `Executor.run`; no worker can be lost."""
         device = next(iter(self.devices or ()), None)  # without one a model chooses its own, as it does everywhere
         for job in jobs:
-            with assigned_here(device):
+            with assign_device(device):
                 result = job.work()
             yield result
 
@@ -64,7 +64,7 @@ class Loky(Executor):
             raise ConfigError("executor.n_jobs must be at least 1, or -1 for one process per CPU; got 0.")
 
     @contextmanager
-    def _started(self) -> Iterator[Workers]:
+    def _start_workers(self) -> Iterator[Workers]:
         from joblib import effective_n_jobs
 
         devices = self.devices if self.devices is not None else cuda_devices()
@@ -101,18 +101,18 @@ def processes(
     def submit(work: Callable[[], Any]) -> Any:
         # The first job starts the processes: one whose parent stops in the middle of it prints a traceback to standard
         # output. Nor must the exception meet the records of the pool, in which its threads then look up in vain.
-        with uninterrupted():
+        with delay_signals():
             # Its first start lets interrupts through again (SIG_UNBLOCK), and loky starts it just before its processes.
             if os.name == "posix":
                 ensure_running()
-            with without_interrupts():
+            with block_interrupts():
                 return pool.submit(work)
 
     try:
         yield submit
         pool.shutdown()
     finally:
-        with uninterrupted():
+        with delay_signals():
             _forget_waiting(pool)
             pool.shutdown(kill_workers=True)
 

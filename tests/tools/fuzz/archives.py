@@ -100,7 +100,7 @@ def answer(path: Path) -> str:
     """The sentence that a user reads about this archive, "" where its segments are read."""
     data_dir = path.parents[len(Path(PLACE).parts) - 1]
     try:
-        MlqePe(name="mlqe_pe", language_pairs=("en-de",)).read(data_dir, "en-de").fingerprint()
+        MlqePe(name="mlqe_pe", language_pairs=("en-de",)).load_segments(data_dir, "en-de").fingerprint()
     except BmxError as error:
         return str(error)
     return ""

@@ -88,11 +88,11 @@ WAYS: dict[str, Callable[[Any], Any]] = {
 }
 METRIC_HOOKS = (
     *("reads", "signature", "cost", "higher_is_better", "reads_all_references", "fingerprint", "recipe_fingerprint"),
-    *("check", "fitted", "given", "members", "count_texts", "score", "score_masked", "statistics", "combine"),
+    *("check", "fit", "load_scores", "expand", "count_texts", "score", "score_masked", "statistics", "combine"),
 )
 EXPLAINER_HOOKS = (
-    *("signature", "stochastic", "writes_texts", "of_metric", "fingerprint", "recipe_fingerprint"),
-    *("check", "members", "given", "count_texts", "plan", "attribute"),
+    *("signature", "stochastic", "writes_texts", "only_for_metric", "fingerprint", "recipe_fingerprint"),
+    *("check", "expand", "load_attributions", "count_texts", "plan", "attribute"),
 )
 
 
@@ -145,7 +145,7 @@ def answer(group: str, hook: str, way: str, folder: Path) -> list[str]:
     try:
         plan = make_plan({"sample": reader}, parts["metric"], parts["explainer"], options)
     except DataError as error:
-        if hook != "members":
+        if hook != "expand":
             raise
         return [str(error)]  # a mistake in its options, which stops the sweep
     run = run_plan(plan, {"levels": levels}, executor=Sequential(), stop_on_error=False, progress=lambda *_: None)

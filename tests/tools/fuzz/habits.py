@@ -360,7 +360,7 @@ def _read(path: Path, made: Made, rows: Rows) -> str:
             option = {**load_option("dataset", "tabular"), "path": str(path), **made.settings}
             reader = build(option, DatasetReader, "dataset")
             for pair in reader.pairs(path.parent):
-                segments = reader.read(path.parent, pair)
+                segments = reader.load_segments(path.parent, pair)
                 for one, score in zip(segments.segments, segments.human_scores.tolist(), strict=True):
                     found[key_of(one.source, one.reference, one.hypothesis, score)] += 1
         except BmxError as error:

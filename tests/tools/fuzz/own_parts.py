@@ -251,7 +251,7 @@ class Odd(DatasetReader):
     name: str = "odd"
     way: str = "nothing"
 
-    def read(self, data_dir: Path, language_pair: str) -> Any:
+    def load_segments(self, data_dir: Path, language_pair: str) -> Any:
         """The segments, or what is in their place."""
         texts = [(f"r {number} x", f"h {number} x") for number in range(8)]
         segments = tuple(

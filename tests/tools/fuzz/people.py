@@ -273,7 +273,7 @@ def answer(path: Path) -> str:
         warnings.simplefilter("ignore")
         try:
             for pair in reader.pairs(path.parent):
-                segments = reader.read(path.parent, pair)
+                segments = reader.load_segments(path.parent, pair)
                 segments.fingerprint()
                 for one, score in zip(segments.segments, segments.human_scores.tolist(), strict=True):
                     found[key_of(one.source, one.reference, one.hypothesis, score)] += 1

@@ -256,15 +256,15 @@ def answer(path: Path) -> str:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of segments without a score, which are counted
-            for name, member in Imported(file=str(path), **settings).members("imported", sets).items():
+            for name, member in Imported(file=str(path), **settings).expand("imported", sets).items():
                 for one in sets:
                     try:
-                        fitted = member.fitted(one)
+                        fitted = member.fit(one)
                     except DataMissingError as error:  # the pair is left out, with this reason
                         if path.name not in str(error) or not str(error).isprintable():
                             raise AssertionError(f"left out, but: {error}") from error
                         continue
-                    found = fitted.given(one)
+                    found = fitted.load_scores(one)
                     json.dumps([name, fitted.settings()])
                     if (
                         found.base_scores.shape != (len(one),)

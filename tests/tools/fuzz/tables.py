@@ -331,7 +331,7 @@ def answer(path: Path) -> str:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of columns, ratings and empty rows, which are counted
                 for pair in reader.pairs(path.parent):
-                    reader.read(path.parent, pair).fingerprint()
+                    reader.load_segments(path.parent, pair).fingerprint()
             return ""
         except ConfigError as error:
             if "no column 'language_pair'" not in str(error) or pairs:

@@ -173,11 +173,11 @@ def answer(path: Path) -> str:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            sets = [reader.read(path, pair) for pair in reader.pairs(path)]
-            for name, member in Imported(file=str(path / "toy")).members("imported", sets).items():
+            sets = [reader.load_segments(path, pair) for pair in reader.pairs(path)]
+            for name, member in Imported(file=str(path / "toy")).expand("imported", sets).items():
                 for one in sets:
                     try:
-                        found = member.fitted(one).given(one)
+                        found = member.fit(one).load_scores(one)
                     except DataMissingError as error:  # the pair is left out, with this reason
                         if not str(error).isprintable():
                             raise AssertionError(f"left out, but: {error}") from error
