@@ -16,6 +16,7 @@ CSV, shown on the page and in the terminal, and are DataFrames by `Table.frame()
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, cast
 import numpy as np
 
 from bmx_grid.core.ragged import Flags, Floats
+from bmx_grid.core.renamed import old_names
 from bmx_grid.core.wording import factor_in_words, format_interval, number, setting_label
 from bmx_grid.evaluations.stored_tables import Tables
 from bmx_grid.evaluations.verdicts import Verdict
@@ -175,6 +177,12 @@ class SweepTables:
         if compute not in self._answers:
             self._answers[compute] = compute(self)
         return cast(Result, self._answers[compute])
+
+    def ask(self, compute: Callable[[Self], Result]) -> Result:
+        """The name of `compute_once` in an earlier version."""
+        message = "SweepTables.ask is called compute_once now. The next release does not have the old name."
+        warnings.warn(message, FutureWarning, stacklevel=2)
+        return self.compute_once(compute)
 
     @cached_property
     def settings(self) -> pd.DataFrame:
@@ -385,3 +393,6 @@ def pivot_estimates(rows: pd.DataFrame, by: list[str], column: str) -> pd.DataFr
     parts_and_names: Any = wide.columns
     wide.columns = [name if part == "value" else f"{name}_{part}" for part, name in parts_and_names]
     return rows[by].drop_duplicates(ignore_index=True).join(wide, on=by)
+
+
+__getattr__ = old_names(__name__, {"Given": "SweepTables"})

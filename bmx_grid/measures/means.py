@@ -59,7 +59,7 @@ class MeansInParts:
         return means if isinstance(powers, slice) else means[:, 0]
 
     @cached_property
-    def defined(self) -> Flags:
+    def finite_rows(self) -> Flags:
         """bool[n] the rows whose means are finite for every power."""
         defined = np.ones(self.shape[0], dtype=np.bool_)
         for _, means in column_blocks(self):
@@ -71,9 +71,9 @@ class MeansInParts:
         known = np.arange(len(self.values)) if self.rows is None else self.rows
         return replace(self, rows=known[rows])
 
-    def without_rounding(self) -> MeansInParts:
+    def merge_near_equal(self) -> MeansInParts:
         """The same rows; means of defined ones that differ by their rounding are equal."""
-        defined = self.defined
+        defined = self.finite_rows
         known = np.arange(len(self.values)) if self.rows is None else self.rows
         # Rows that are left out must not be joined with others.
         keep = np.zeros(len(self.values), dtype=np.bool_)
@@ -98,7 +98,7 @@ def means_in_their_rows(aggregation: Aggregation, usable: Ragged, p: Floats, kee
 
 def defined_means(means: Means) -> Flags:
     """bool[n] the rows whose means are finite for every power."""
-    return means.defined if isinstance(means, MeansInParts) else np.asarray(np.isfinite(means).all(axis=1))
+    return means.finite_rows if isinstance(means, MeansInParts) else np.asarray(np.isfinite(means).all(axis=1))
 
 
 def take_means(means: Means, rows: Flags | Ints) -> Means:
@@ -109,7 +109,7 @@ def take_means(means: Means, rows: Flags | Ints) -> Means:
 def join_means(means: Means) -> Means:
     """The means, where those of one p that differ by their rounding are equal; NaN in rows without all of them."""
     if isinstance(means, MeansInParts):
-        return means.without_rounding()
+        return means.merge_near_equal()
     defined = defined_means(means)
     joined = np.full_like(means, np.nan)
     joined[defined] = merge_near_equal(means[defined])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from fakes import HashMetric
 
+from bmx_grid.analysis.base import SweepTables
 from bmx_grid.boosts.base import Boost, FittedBoost
 from bmx_grid.boosts.recipe import RecipeBoost, embedded_names
 from bmx_grid.core.configure import build
@@ -173,6 +174,7 @@ def test_an_executor_starts_its_workers_by_the_old_name():
         ("bmx_grid.metrics.base", "pairs_of", "text_pairs"),
         ("bmx_grid.boosts.base", "Fitted", "FittedBoost"),
         ("bmx_grid.evaluations.base", "Finished", "ScoredSetting"),
+        ("bmx_grid.analysis.base", "Given", "SweepTables"),
     ],
 )
 def test_a_module_has_the_names_that_the_documentation_imported(module, old, new):
@@ -187,3 +189,8 @@ def test_a_recipe_keeps_the_path_and_the_fingerprint_of_its_class():
     node = {"_target_": "bmx_grid.boosts.recipe.Fixed", "recipe": embedded_names()[0]}
     boost = build(node, Boost, "boost.recipe")
     assert isinstance(boost, RecipeBoost) and boost.fingerprint()["type"] == "Fixed"
+
+
+def test_questions_may_ask_by_the_old_name():
+    with pytest.warns(FutureWarning, match=r"SweepTables\.ask is called compute_once now"):
+        assert SweepTables({}).ask(lambda tables: tables.seed + 1) == 1

@@ -218,7 +218,7 @@ def test_a_metric_is_tested_against_a_rater_on_the_mean_of_the_others():
     assert ranks["chrf"].value > ranks["human_rater_1"].value
     assert max(rank.rank for rank in ranks.values()) == ranks["random"].rank > ranks["human_rater_1"].rank
     task = RATED.evaluate_scope([copy, random])[0]["tasks"][0]
-    drawn = task.drawn("chrf", "human_rater_1", 60, 0)
+    drawn = task.resample_difference("chrf", "human_rater_1", 60, 0)
     expected = stats.pearsonr(ratings[:, 0], ratings[:, 1:].mean(axis=1))[0]
     assert (drawn.x, drawn.y) == pytest.approx(((1 + expected) / 2, (1 + expected) / 2))
     assert RATED._p_of(("chrf", "human_rater_1", [task.of_two("chrf", "human_rater_1")])) == 1
@@ -228,7 +228,7 @@ def test_two_raters_are_not_tested_against_each_other_and_one_is_no_rater():
     ranks = rows_of(RATED.evaluate(rated_by(raters(2))), "task_ranking")
     assert set(ranks) == {"chrf", "random", "human_rater_1", "human_rater_2"}
     task = RATED.evaluate_scope(rated_by(raters(2)))[0]["tasks"][0]
-    assert np.isnan(task.drawn("human_rater_1", "human_rater_2", 60, 0).x)
+    assert np.isnan(task.resample_difference("human_rater_1", "human_rater_2", 60, 0).x)
     alone = raters(1)
     alone[:30, 0] = 0.0
     assert set(rows_of(RATED.evaluate(rated_by(alone)), "task_scores")) == {"chrf", "random"}

@@ -78,7 +78,7 @@ class SpanScores(DatasetReader):
         if self.file is None:
             raise ConfigError(f"dataset.{self.name}: no file of error spans is named; write dataset.{self.name}.file.")
         ratings = read_ratings(self.name, self.file, segments, self.extra)
-        by_rater = self._by_rater(ratings, self.file)
+        by_rater = self._points_per_rater(ratings, self.file)
         judgements = segments.judgements
         scores = {name: values for name, values in judgements.scores.items() if name != self.aspect}
         raters = {name: values for name, values in judgements.raters.items() if name != self.aspect}
@@ -103,7 +103,7 @@ class SpanScores(DatasetReader):
         ((name, settings),) = entry.items()
         return build({**load_option("dataset", str(name)), **(settings or {})}, DatasetReader, where)
 
-    def _by_rater(self, ratings: Ratings, path: str) -> Floats:
+    def _points_per_rater(self, ratings: Ratings, path: str) -> Floats:
         """float64[N, raters] minus the points of each rater, in the order of their first segment; NaN if unjudged."""
         places: dict[tuple[str, int], int] = {}
         rows = []
