@@ -221,7 +221,7 @@ def test_a_metric_is_tested_against_a_rater_on_the_mean_of_the_others():
     drawn = task.resample_difference("chrf", "human_rater_1", 60, 0)
     expected = stats.pearsonr(ratings[:, 0], ratings[:, 1:].mean(axis=1))[0]
     assert (drawn.x, drawn.y) == pytest.approx(((1 + expected) / 2, (1 + expected) / 2))
-    assert RATED._p_of(("chrf", "human_rater_1", [task.of_two("chrf", "human_rater_1")])) == 1
+    assert RATED._p_of(("chrf", "human_rater_1", [task.select_metrics("chrf", "human_rater_1")])) == 1
 
 
 def test_two_raters_are_not_tested_against_each_other_and_one_is_no_rater():
