@@ -88,7 +88,7 @@ def segments_of(folder: Path) -> SegmentSet:
 def scores_of(folder: Path, segments: SegmentSet, file: str) -> Floats:
     """float64[N] of a metric; NaN for a segment without."""
     path = folder / "metric-scores" / PAIR / f"{file}.seg.score"
-    given = Imported(name=file, file=str(path), language_pairs=(PAIR,)).load_attributions(segments)
+    given = Imported(name=file, file=str(path), language_pairs=(PAIR,)).load_scores(segments)
     assert given is not None
     return given.base_scores
 

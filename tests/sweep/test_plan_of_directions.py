@@ -55,7 +55,7 @@ def test_systems_rated_as_a_whole_are_no_lack_of_ratings(tmp_path, explained):
 @pytest.mark.parametrize(
     "error", [ValueError("odd"), GeneratorExit(), SystemExit(3)], ids=lambda error: type(error).__name__
 )
-@pytest.mark.parametrize("where", ["pairs", "read"])
+@pytest.mark.parametrize("where", ["pairs", "load_segments"])
 def test_a_reader_of_ones_own_that_raises_fails_its_data_set_alone(tmp_path, error, where):
     class Raises(Whole):
         pass
