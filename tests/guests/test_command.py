@@ -155,7 +155,7 @@ def silent(written, monkeypatch):
         starts.append(timeout)
         return start(command, timeout)
 
-    monkeypatch.setattr(program.Program, "started", counted)
+    monkeypatch.setattr(program.Program, "start", counted)
     monkeypatch.setattr(program, "START_SECONDS", 0.2)
     monkeypatch.setattr(program, "_silent", {})
     return written("import time\ntime.sleep(600)", timeout=0.2), starts
