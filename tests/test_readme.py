@@ -120,9 +120,9 @@ def test_a_shell_block_says_what_it_needs_or_makes_it(page):
 def test_a_sweep_without_a_data_folder_reads_what_is_here(command):
     """The embedded sample, a table, or a folder that the block names."""
     datasets = compose.compose_config(shlex.split(command)[3:])["dataset"]
-    for options in datasets.values():
+    for keys in datasets.values():
         # A data set that is judged by a file of spans is one of these.
-        datasets = datasets | (options.get("dataset") or {})
+        datasets = datasets | (keys.get("dataset") or {})
     assert set(datasets) <= {"sample", "tabular", "mt_metrics_eval", "span_scores"}
 
 
