@@ -248,6 +248,19 @@ class Compared:
         verb = "correlates" if len(names) == 1 else "correlate"
         return f"{join_names(names)} {verb} best ({number(highest, '.3f')}). {self._describe_leads(names)}"
 
+    def _describe_reversed(self) -> str:
+        """Which metrics are probably error rates; "" if none is."""
+        rows = self.correlations
+        is_negative = (rows["statistic"] == self.statistic) & (rows["high"] < 0)
+        names = list(dict.fromkeys(rows.loc[is_negative, "metric"]))
+        if not names:
+            return ""
+        verb = "correlates" if len(names) == 1 else "correlate"
+        return (
+            f" {join_names(names)} {verb} negatively with the human scores. Higher must be better: if lower is, "
+            "multiply the column by -1 and compare again."
+        )
+
     def _significant(self) -> str:
         """How many differences are significant."""
         n_tests = len(self.tests)
@@ -282,7 +295,7 @@ class Compared:
             >>> "Correlation with human judgements" in text
             True
         """
-        conclusion = wrap_text(self._conclusion(), width or WIDTH)
+        conclusion = wrap_text(f"{self._conclusion()}{self._describe_reversed()}", width or WIDTH)
         return f"{conclusion}\n\n{tables_as_text(self.tables(), width)}".rstrip()
 
     def __repr__(self) -> str:

@@ -126,7 +126,7 @@ def leads_in_words(leads: Mapping[str, bool]) -> str:
     for words, is_significant in (("significant", True), ("not significant", False)):
         names = [name for name, value in leads.items() if value is is_significant]
         if names:
-            sentences.append(f"Its lead over {join_names(names)} is {words}.")
+            sentences.append(f"Its lead over {join_names(names, most=5)} is {words}.")
     return " ".join(sentences)
 
 

@@ -100,6 +100,13 @@ def test_the_lead_over_each_metric_is_told():
     assert sentence.endswith("Its lead over farther, noise is significant.")
 
 
+def test_an_error_rate_is_named_and_noise_is_not():
+    frame = scores().assign(errors=lambda table: -table["farther"])
+    printed = " ".join(compared(frame, ("close", "errors", "noise")).summary(100).split())
+    assert "errors correlates negatively with the human scores. Higher must be better: if lower is, multiply" in printed
+    assert "negatively" not in compared(frame).summary(100)
+
+
 def test_verdicts_have_colours_on_a_terminal_only(monkeypatch, tmp_path, capsys):
     file = tmp_path / "table.tsv"
     scores(n=120).to_csv(file, sep="\t", index=False)
