@@ -26,9 +26,9 @@ test: $(READY)
 test-processes: $(READY)
 	$(PYTEST) -m processes
 
-# Both in one run: while a test of processes waits, others compute, and all modules are read once.
+# Both in one run, with three workers for two cores: while a test of processes waits, others compute.
 test-all: $(READY)
-	$(PYTEST)
+	$(PYTEST) -n $$($(BIN)/python -c "import os; print(max(2, os.cpu_count() * 3 // 2))")
 
 # What computes numbers, as a processor without AVX does it: in PyTorch (the first three), OpenBLAS and NumPy.
 test-processor: export ATEN_CPU_CAPABILITY = default
