@@ -25,7 +25,7 @@ import tiny_models
 from fakes import ROOT, composed
 from forks import server
 
-FIRST = ("test_readme.py", "test_interrupts.py", "test_neural_sweep.py", "test_sweep.py", "test_tracking_faults.py")
+FIRST = ("test_doc_pages.py", "test_interrupts.py", "test_judged_sweep.py", "test_sweep.py", "test_tracking_faults.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
