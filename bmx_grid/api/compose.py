@@ -23,7 +23,7 @@ from bmx_grid.core.configure import CONFIGS, groups, load_option, options, way_t
 from bmx_grid.core.errors import BmxError, ConfigError, StoreError, unknown
 from bmx_grid.core.file_keys import check_keys_of_files
 from bmx_grid.core.secrets import mask_address, mask_argument
-from bmx_grid.core.wording import find_option, quote_for_shell, shorten
+from bmx_grid.core.wording import find_option, quote_for_hydra, quote_for_shell, shorten
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
@@ -154,6 +154,10 @@ def _add_copied_keys(keys: set[str], tree: Mapping[str, Any]) -> set[str]:
     return all_keys
 
 
+# A name with letters or brackets that Hydra reads between quotation marks only.
+SHORT_TEXT = re.compile(r"[^\W\d_\[{][^\[\]{}$'\"\\=,]{0,60}")
+
+
 def parse(line: str) -> Override:
     """An override as Hydra understands it. Raises ConfigError."""
     from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -176,6 +180,9 @@ def parse(line: str) -> Override:
     except (HydraException, ValueError, RecursionError) as error:
         way_out = "quote a value with special characters: KEY='\"VALUE\"'"
         key, _, value = line.partition("=")
+        if SHORT_TEXT.fullmatch(value):
+            key, _, value = mask_argument(line).partition("=")
+            way_out = f"write {quote_for_shell(f'{key}={quote_for_hydra(value)}')}"
         if value.startswith("["):
             way_out = f'quote a list and its values: \'{key}=["A B","C"]\''
         if "=" not in line:

@@ -95,6 +95,9 @@ def test_download_verify_show(run, publisher, checksums, tmp_path):
         pytest.param(["show"], "name a data set", id="no-name"),
         pytest.param(["show", "wmt17", "language_pair=en-cs"], "unknown language pair 'en-cs'", id="pair"),
         pytest.param(["show", "wmt17", "unescape=[1"], "cannot be read as KEY=VALUE", id="half-a-list"),
+        pytest.param(
+            ["show", "my.tsv", "columns.score=Wärme (1)"], """write 'columns.score="Wärme (1)"'""", id="letters"
+        ),
         pytest.param(["show", "wmt17"], "download wmt17", id="no-data"),
         pytest.param(["show", "my.tsv", "columns.rating=da"], "unknown role 'rating'", id="another-role"),
     ],
