@@ -34,6 +34,11 @@ def folder(tmp_path_factory) -> Path:
             (place / name).parent.mkdir(parents=True, exist_ok=True)
             (place / name).write_text(block)
     (place / "ext" / "__init__.py").write_text("")
+    run(place)
+    return place
+
+
+def run(place: Path) -> str:
     chosen = ("metric=[chrf]", "explainer=[erasure]", "boost=[power_mean_grid,median]", "executor=noted")
     evaluated = "evaluation=[grid,boosts,per_system]"
     small = ("dataset=[sample]", "dataset.sample.language_pairs=[de-en]", "limit=9", "tracking=none")
@@ -42,7 +47,7 @@ def folder(tmp_path_factory) -> Path:
     command = [sys.executable, "-m", "bmx_grid", "--config-dir", "conf", *chosen, evaluated, *small, *asked]
     done = subprocess.run(command, cwd=place, env=known, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return place
+    return done.stdout
 
 
 def test_a_sweep_uses_all_of_them(folder):
@@ -54,6 +59,14 @@ def test_a_sweep_uses_all_of_them(folder):
     assert "median" in set(boosts.boost)
     assert set((folder / "jobs.txt").read_text().split()) == {"job"}
     assert "How far a grid gets from its baseline" in (folder / "out" / "report.html").read_text()
+
+
+def test_a_changed_question_is_answered_again(folder):
+    assert "is up to date" in run(folder)
+    question = folder / "ext" / "question.py"
+    question.write_text(question.read_text().replace("How far a grid gets", "How far any grid gets"))
+    assert "is up to date" not in run(folder)
+    assert "How far any grid gets" in (folder / "out" / "report.html").read_text()
 
 
 @pytest.mark.parametrize(

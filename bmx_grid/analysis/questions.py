@@ -3,7 +3,7 @@
 A guest's evaluation brings the questions that its own tables answer (`Evaluation.QUESTIONS`): they are loaded if the
 sweep names the evaluation. One from outside this package is
 named by its module, which lies in a package that the environment variable BMX_ALLOWED_PACKAGES names:
-`python -m bmx_grid analyse results=… questions=mypkg.my_question`.
+`python -m bmx_grid analyse PATH questions=[mypkg.my_question]`.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 import typing
 import warnings
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,7 @@ from bmx_grid.boosts.base import Boost
 from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
 from bmx_grid.core.configure import build, build_options, check_seed, convert
 from bmx_grid.core.errors import ConfigError
-from bmx_grid.core.identity import Component, digest
+from bmx_grid.core.identity import Component, digest, file_digest
 from bmx_grid.core.secrets import asking_nobody, mask_secrets
 from bmx_grid.core.storage import check_place as check_cache
 from bmx_grid.datasets.base import DatasetReader
@@ -100,7 +101,15 @@ class Sweep:
 
         refused = [(setting.label, setting.reason) for setting in (*self.plan.left_out, *self.plan.failures)]
         of_settings = [fingerprint(setting, self.evaluations) for setting in self.plan.everything]
-        return digest([__version__, self.configuration(), vars(self.settings.figures), of_settings, refused])
+        parts = [__version__, self.configuration(), vars(self.settings.figures), of_settings, refused]
+        # A question of a user has no VERSION: one that failed and was mended must be answered again.
+        sources = [file_digest(Path(file)) for file in map(_source_file, self.settings.questions) if file]
+        return digest([*parts, sources] if sources else parts)
+
+
+def _source_file(module: str) -> str | None:
+    """The file of a module that was imported; None if it has none."""
+    return getattr(sys.modules.get(module), "__file__", None)
 
 
 def plan_sweep(config: Mapping[str, Any]) -> Sweep:

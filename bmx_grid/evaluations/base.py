@@ -303,8 +303,8 @@ class Evaluation(Component):
     def evaluate(self, settings: Sequence[ScoredSetting], map_function: MapFunction = map_sequential) -> list[Any]:
         """Return a result per setting of a finished sweep; results that need several scopes are added in this method.
 
-        settings: without those that failed. each: applies a function to every item of a list, in worker processes if
-        that is quicker; its arguments must be picklable.
+        settings: without those that failed. map_function: applies a function to every item of a list, in worker
+        processes if that is quicker; its arguments must be picklable.
         """
         groups = group_by_names(settings, self.SCOPE)
         scopes = []
@@ -339,7 +339,7 @@ class Evaluation(Component):
         """K further texts that the metric scores once a setting is explained; none by default.
 
         It does not score them: the sweep does, keeps their scores in the store, and hands them over as
-        `Finished.further`, in this order. A setting whose texts were not scored lacks them.
+        `ScoredSetting.further`, in this order. A setting whose texts were not scored lacks them.
         """
         return ()
 

@@ -121,7 +121,7 @@ class Explainer(Component):
 
     @property
     def is_imported(self) -> bool:
-        """Whether its explanations exist before a sweep (`given`), so that it plans nothing."""
+        """Whether its explanations exist before a sweep (`load_attributions`), so that it plans nothing."""
         return type(self).load_attributions is not Explainer.load_attributions
 
     def load_attributions(self, segments: SegmentSet, words: PairWords) -> tuple[Explainer, AttributionSet] | None:

@@ -131,7 +131,7 @@ class Imported(FileSource, Explainer):
         return dataclasses.replace(self, explanations=_digest(sides)), explanations
 
     def ratings(self, segments: SegmentSet) -> Ratings | None:
-        """The error spans that every rater marked in N segments; None if the files hold no spans. Raises as `given`."""
+        """Error spans of each rater in N segments; None if the files hold no spans. Raises as `load_attributions`."""
         paths = list(self.paths(segments).values())
         if len(paths) != 1 or not span_format(paths[0]):
             return None

@@ -50,7 +50,7 @@ class Human(Metric):
         return members
 
     def fit(self, segments: SegmentSet) -> Self:
-        """This human score with a digest of its values on these segments as its identity. Raises as `given`."""
+        """This human score with a digest of its values on these segments as its identity. Raises as `load_scores`."""
         return dataclasses.replace(self, scores=scores_digest(self.load_scores(segments)))
 
     def load_scores(self, segments: SegmentSet) -> AttributionSet:

@@ -49,7 +49,7 @@ class Imported(FileSource, Metric):
         return f"imported|scores:{self.scores or 'unread'}|version:{self.VERSION}"
 
     def fit(self, segments: SegmentSet) -> Imported:
-        """This metric with the digest of its scores of these segments as its identity. Raises as `given`."""
+        """This metric with the digest of its scores of these segments as its identity. Raises as `load_scores`."""
         return dataclasses.replace(self, scores=scores_digest(self.load_scores(segments)))
 
     def load_scores(self, segments: SegmentSet) -> AttributionSet:
