@@ -118,7 +118,7 @@ def test_code_in_the_arguments_does_not_run(argument, folder):
             f"evaluation.levels.resamples={10**12}", f"resamples must be at most 1,000,000, got {10**12}", id="too many"
         ),
         pytest.param("limit=1,2", "write limit=[1,2] for a list", id="a comma"),
-        pytest.param("dataset.sample.name=é", "KEY='\"VALUE\"'", id="a letter beyond ASCII"),
+        pytest.param("dataset.sample.name=é", """write 'dataset.sample.name="é"'""", id="a letter beyond ASCII"),
         *(
             pytest.param(f"{key}=???", f"{key}: ??? is the mark of a missing value; write {key}=VALUE", id=key)
             for key in ("output_dir", "cache_dir", "name", "seed", "explainer.erasure.gap", "tracking.uri")
