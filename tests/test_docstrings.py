@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from idioms import IDIOMS
 
 import bmx_grid as bmx
 from bmx_grid import measures
@@ -23,19 +24,6 @@ MODULES = {"bmx_grid": bmx, "measures": measures}
 HEADINGS = re.compile(r"^(Args|Attributes|Returns|Raises|Example):$", re.MULTILINE)
 ENTRY = re.compile(r"^    (\*{0,2}\w+): \S", re.MULTILINE)
 SUMMARY = 80  # characters of a first line
-# What no other project of the field writes (a sentence is then hard to read for those who did not write it).
-IDIOMS = {
-    "what is": r"\bwhat (?:is|are|was|were|the|a|an|it|they|each|else)\b",
-    "of these": r"\bof (?:these|those|others|them|which)\b",
-    "say, ask, tell, stand": r"\b(?:say|says|said|ask|asks|asked|tell|tells|told|stand|stands|stood)\b",
-    "no ... is there": r"\bno [\w-]+(?: [\w-]+)? (?:is|are) there\b|\bthere (?:is|are) (?:no|none|nothing)\b",
-    "each once": r"\beach (?:once|with|of)\b|\bonce each\b",
-    "here, there": r"(?<!\bthat )(?<!\bif )\b(?:here|there)\b(?! (?:is|are|was|were|must|may|can|should|will)\b)",
-    "anyway, as well, alone, beside": r"\b(?:anyway|as well|alone|beside)\b",
-    "goes, comes": r"\b(?:goes|comes|takes part)\b",
-    "where for if": r"\bwhere (?:a|an|the|there|it|they|no|nothing|none|one|some|several|that|all|both)\b",
-    "given": r"\bgiven\b",
-}
 NO_VERBS = {"A", "An", "The", "What", "How", "Whether", "Which", "All", "Every", "Each", "Some", "This", "That"}
 
 

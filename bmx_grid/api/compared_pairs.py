@@ -131,9 +131,16 @@ def compare_pairs(pairs: Pairs, options: ComparisonOptions, advance: Advance, **
     found: dict[int, Comparison] = {}
     for (_, is_used), places in by_rows.items():
         used = np.frombuffer(is_used, dtype=np.bool_)
-        metrics = list({id(metric): metric for place in places for metric in pairs[place]}.values())
-        column_of = {id(metric): column for column, metric in enumerate(metrics)}
-        columns_of_pairs = [(column_of[id(pairs[place][0])], column_of[id(pairs[place][1])]) for place in places]
+        metrics: list[ScoredColumn] = []
+        column_of: dict[int, int] = {}
+        columns_of_pairs = []
+        for place in places:
+            for metric in pairs[place]:
+                if id(metric) not in column_of:
+                    column_of[id(metric)] = len(metrics)
+                    metrics.append(metric)
+            left, right = pairs[place]
+            columns_of_pairs.append((column_of[id(left)], column_of[id(right)]))
         scores = np.column_stack([metric.scores.base_scores[used] for metric in metrics])
         first = metrics[0]
         human = first.segments.human_scores[used]

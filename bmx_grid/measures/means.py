@@ -58,6 +58,11 @@ class MeansInParts:
         means = means[rows]
         return means if isinstance(powers, slice) else means[:, 0]
 
+    @property
+    def _rows_of_values(self) -> Ints:
+        """`rows`, also of all."""
+        return np.arange(len(self.values)) if self.rows is None else self.rows
+
     @cached_property
     def finite_rows(self) -> Flags:
         """bool[n] the rows whose means are finite for every power."""
@@ -68,13 +73,12 @@ class MeansInParts:
 
     def take(self, rows: Flags | Ints) -> MeansInParts:
         """The means of some rows, bit for bit."""
-        known = np.arange(len(self.values)) if self.rows is None else self.rows
-        return replace(self, rows=known[rows])
+        return replace(self, rows=self._rows_of_values[rows])
 
     def merge_near_equal(self) -> MeansInParts:
         """The same rows; means of defined ones that differ by their rounding are equal."""
         defined = self.finite_rows
-        known = np.arange(len(self.values)) if self.rows is None else self.rows
+        known = self._rows_of_values
         # Rows that are left out must not be joined with others.
         keep = np.zeros(len(self.values), dtype=np.bool_)
         keep[known[defined]] = True

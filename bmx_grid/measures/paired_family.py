@@ -29,6 +29,7 @@ from bmx_grid.measures.paired_tests import (
     Drawn,
     check_conclusion,
     comparison_of,
+    strength,
     unit_variance,
 )
 from bmx_grid.measures.resampling import CONFIDENCE, FEWEST_CLUSTERS, draws, number_of, sums_by, swaps
@@ -87,7 +88,8 @@ def compare_metrics(
     if is_drawn.any():
         places = np.array(pairs, dtype=np.int64)[is_drawn]
         swapped = drawn_units("inputs", clusters, clusters, swaps, resamples, seed, 0)
-        for counts, share in _extreme_by_block(scores, judged, clusters, places, swapped, alternative):
+        observed = differences[is_drawn]
+        for counts, share in _extreme_by_block(scores, judged, clusters, places, observed, swapped, alternative):
             extreme[is_drawn] += counts
             done += share
             shown = len(pairs) * done // resamples
@@ -106,11 +108,18 @@ def compare_metrics(
 
 
 def _extreme_by_block(
-    scores: Floats, human: Floats, unit: Ints, pairs: Ints, swaps_of_units: Iterable[Floats], alternative: Alternative
+    scores: Floats,
+    human: Floats,
+    unit: Ints,
+    pairs: Ints,
+    observed: Floats,
+    swaps_of_units: Iterable[Floats],
+    alternative: Alternative,
 ) -> Iterator[tuple[Ints, int]]:
     """For each block int64[P] how many swaps speak as much for the alternative as what is observed, and of how many.
 
-    pairs: int64[P, 2] columns. An undefined difference counts as such, as in `paired_tests.p_of_swaps`.
+    pairs: int64[P, 2] columns. observed: float64[P] differences. An undefined difference counts as such, as in
+    `paired_tests.p_of_swaps`.
     """
     centred = human - human.mean()
     sums = []
@@ -121,21 +130,17 @@ def _extreme_by_block(
     by_unit = np.concatenate([sums_of_column[:, OF_METRIC] for sums_of_column in sums], axis=1)
     constant = whole[0, [0, 2, 4]]
     of_metric = np.ascontiguousarray(whole[:, OF_METRIC])
-    values = [correlate("pearson", column, human) for column in scores.T]
-    observed = np.array([values[left] - values[right] for left, right in pairs])
-    direction = DIRECTIONS[alternative]
-    least = (np.abs(observed) if direction == 0 else direction * observed) - TIE
+    least = strength(observed, alternative) - TIE
     count = compile_kernel(_count_swaps)
     everything = [np.arange(len(human))]
     for swap in swaps_of_units:
         moved = (swap.T @ by_unit).reshape(swap.shape[1], -1, len(OF_METRIC))
-        counts, is_lost = count(moved, of_metric, constant, pairs, least, direction)
+        counts, is_lost = count(moved, of_metric, constant, pairs, least, DIRECTIONS[alternative])
         for place in np.flatnonzero(is_lost):
             # Digits were lost: anew from the rows.
             left, right = pairs[place]
             differences = after_swaps("pearson", scores[:, left], scores[:, right], human, unit, swap, everything)
-            spoken = np.abs(differences) if direction == 0 else direction * differences
-            counts[place] = (~(spoken < least[place])).sum()
+            counts[place] = (~(strength(differences, alternative) < least[place])).sum()
         yield counts, swap.shape[1]
 
 

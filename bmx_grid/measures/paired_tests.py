@@ -400,6 +400,13 @@ def comparison_of(drawn: Drawn, alternative: Alternative = "two-sided", confiden
     )
 
 
+def strength(differences: Floats, alternative: Alternative) -> Floats:
+    """How far each difference speaks for the alternative."""
+    if alternative == "two-sided":
+        return np.abs(differences)
+    return -differences if alternative == "less" else differences
+
+
 def p_of_swaps(difference: float, swapped: Floats, size: float = 1.0, alternative: Alternative = "two-sided") -> float:
     """(k + 1) / (R + 1) for k of R swaps that differ as much as observed; an undefined one counts as such.
 
@@ -407,14 +414,8 @@ def p_of_swaps(difference: float, swapped: Floats, size: float = 1.0, alternativ
     """
     if not len(swapped):
         return math.nan
-    # of each alternative, how far a difference speaks for it
-    if alternative == "two-sided":
-        swapped = np.abs(swapped)
-        difference = abs(difference)
-    elif alternative == "less":
-        swapped = -swapped
-        difference = -difference
-    smaller = swapped < difference - TIE * size
+    (observed,) = strength(np.array([difference]), alternative)
+    smaller = strength(swapped, alternative) < observed - TIE * size
     # those that are not smaller, as a NaN is not
     extreme = int((~smaller).sum())
     return (extreme + 1) / (len(swapped) + 1)

@@ -20,6 +20,7 @@ from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.core.identity import RUNTIME, runtime
 from bmx_grid.core.ragged import Floats
 from bmx_grid.datasets.base import DatasetReader
+from bmx_grid.datasets.long_ratings import mean_ratings
 from bmx_grid.datasets.rows_of_files import Ratings, ratings_of
 from bmx_grid.datasets.segments import Judgements, SegmentSet
 from bmx_grid.datasets.span_files import read_spans
@@ -84,7 +85,7 @@ class SpanScores(DatasetReader):
         raters = {name: values for name, values in judgements.raters.items() if name != self.aspect}
         systems = {name: values for name, values in judgements.systems.items() if name != self.aspect}
         judged = Judgements(
-            {self.aspect: _mean_of_raters(by_rater), **scores},
+            {self.aspect: mean_ratings(by_rater), **scores},
             {self.aspect: by_rater, **raters} if by_rater.shape[1] > 1 else raters,
             systems,
             judgements.tags,
@@ -105,6 +106,7 @@ class SpanScores(DatasetReader):
 
     def _points_per_rater(self, ratings: Ratings, path: str) -> Floats:
         """float64[N, raters] minus the points of each rater, in the order of their first segment; NaN if unjudged."""
+        weights = {**OFFICIAL, **{_normal(name): weight for name, weight in self.weights.items()}}
         places: dict[tuple[str, int], int] = {}
         rows = []
         for judged in ratings:
@@ -114,7 +116,7 @@ class SpanScores(DatasetReader):
                 # Somebody who judged a text twice has two columns.
                 place = places.setdefault((rater, times[rater]), len(places))
                 times[rater] += 1
-                row[place] = 0.0 - sum(self._points(span, path) for span in spans)
+                row[place] = 0.0 - sum(self._points(span, weights, path) for span in spans)
             rows.append(row)
         scores = np.full((len(ratings), len(places)), np.nan)
         for number, row in enumerate(rows):
@@ -122,9 +124,8 @@ class SpanScores(DatasetReader):
                 scores[number, place] = score
         return scores
 
-    def _points(self, span: ErrorSpan, path: str) -> float:
+    def _points(self, span: ErrorSpan, weights: Mapping[str, float], path: str) -> float:
         """The points of an error: of the most specific weight. Raises DataError for a severity without one."""
-        weights = {**OFFICIAL, **{_normal(name): weight for name, weight in self.weights.items()}}
         parts = _normal(f"{span.severity}/{span.category}").split("/")
         for count in range(len(parts), 0, -1):
             weight = weights.get("/".join(parts[:count]))
@@ -153,10 +154,3 @@ def read_ratings(name: str, path: str, segments: SegmentSet, extra: Literal["ref
 def _normal(category: str) -> str:
     """A category as all files write it: some have Non_translation!, others non-translation."""
     return category.lower().replace("_", "-").rstrip("!/ ").replace(" ", "-")
-
-
-def _mean_of_raters(by_rater: Floats) -> Floats:
-    """float64[N] means over the raters who judged a segment; NaN without any."""
-    known = np.isfinite(by_rater)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(known, by_rater, 0.0).sum(axis=1) / known.sum(axis=1))
