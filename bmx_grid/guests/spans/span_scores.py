@@ -65,7 +65,7 @@ class SpanScores(DatasetReader):
         super().__post_init__()
         for name, weight in self.weights.items():
             if not 0 <= weight < np.inf:
-                raise ConfigError(f"dataset.{self.name}.weights.{name} is {weight}; write a number of 0 or more.")
+                raise ConfigError(f"weights.{name} is {weight}; write a number of 0 or more.")
 
     def pairs(self, data_dir: Path) -> tuple[str, ...]:
         return self.language_pairs or self._reader().pairs(data_dir)
