@@ -20,8 +20,10 @@ from bmx_grid.measures.partial_correlation import PartialCorrelation, partial_co
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, cluster_mean, codes, interval, number_of, seeded_draws
 
 # In rows of partial correlations, in place of the metric: controlled for score, lengths, texts and named groups; the
-# second also for all other metrics of the sweep.
+# second the correlation of the residuals, not extrapolated; the third also controlled for all other metrics of the
+# sweep.
 SCORE_AND_TEXT = "score, length and text"
+RESIDUALS = "residuals"
 METRICS = "metrics"
 # Names of the candidates besides the boosts.
 LENGTH = "length"
@@ -248,7 +250,7 @@ def build_contrasts(
 
     not_judged: boosts at points that no verdict is about, so that no partial correlation is needed.
     statistic, gold, kept: as of `Contrasts`. metrics: float64[n, m] of other metrics, if there are any. seed: of the
-    halves of the segments that a partial correlation is extrapolated from.
+    divisions of the segments that a partial correlation is extrapolated from.
     """
     sources = None
     if statistic == "pdp":
@@ -270,7 +272,10 @@ def build_contrasts(
         if judged and len(rated.human):
             columns = np.column_stack(list(judged.values()))
             found = partial_correlations(kind, nuisance, rated.human, columns, rated.clusters, seed)
-            differences.partial.update(zip(judged, found, strict=True))
+            for (boost, against, point, gold), (extrapolated, of_residuals) in zip(judged, found, strict=True):
+                differences.partial[boost, against, point, gold] = extrapolated
+                if against == SCORE_AND_TEXT:
+                    differences.partial[boost, RESIDUALS, point, gold] = of_residuals
     return differences
 
 

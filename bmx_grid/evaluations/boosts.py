@@ -128,6 +128,7 @@ class BoostEvaluation(OnGrid):
       metric: the gain over the baseline.
       score, length and text: the partial correlation with the human scores, controlled for score and lengths jointly,
         the texts, and named systems, raters and domains (`measures.partial_correlation`).
+      residuals: the same as it is, not extrapolated: higher than the truth if the controls are not learned fully.
       metrics: the partial correlation controlled also for all other metrics of the sweep.
 
     Placebos: `length`, a linear term in log words; `curve`, one in score and lengths, chosen like a boost;
@@ -154,7 +155,7 @@ class BoostEvaluation(OnGrid):
     lacks.
     """
 
-    VERSION: ClassVar[int] = 10  # gains with their p and the baseline; verdicts by partial correlations, extrapolated
+    VERSION: ClassVar[int] = 11  # partial correlations are extrapolated from quarters; confounded by that of residuals
     SCOPE: ClassVar[tuple[str, ...]] = OF_SETS
     ROWS: ClassVar[Mapping[str, type]] = {"boosts": BoostRow, "verdicts": Verdict}
 

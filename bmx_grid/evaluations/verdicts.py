@@ -28,6 +28,7 @@ from bmx_grid.evaluations.boost_evidence import (
     METRICS,
     OTHER_DATASETS,
     PUBLISHED,
+    RESIDUALS,
     SCORE_AND_TEXT,
     BoostRow,
     KeptCorrelations,
@@ -104,7 +105,8 @@ class Verdict(SettingRow):
         gain: Gain of the boost over the unboosted metric.
         partial_r: Partial correlation of the boost with the human scores, controlling for score, lengths, texts and
             named groups; within sources or documents if they have several segments each.
-        left: Highest gain that is left after these controls, at the upper end of the interval of partial_r.
+        left: Highest gain that is left after these controls: at the upper end of the interval of partial_r, or of the
+            correlation of the residuals that it is extrapolated from, if that is higher.
         over_metrics: As partial_r, controlling also for the other metrics of the sweep.
         length_gain: Gain of the placebo `length`, which sees only text lengths.
         curve_gain: Gain of the placebo `curve`, a curve of the score.
@@ -304,6 +306,11 @@ def _evidence(gain: BoostRow, beside: str, by_key: Mapping[Key, BoostRow]) -> Ve
         if original_of(row.boost) == gain.boost and (row.against, row.point) == (METRIC, gain.point):
             reassigned.append(row.gain.value)
     partial = rows["partial_r"]
+    highest = math.nan
+    if partial is not None:
+        of_residuals = by_key[gain.boost, RESIDUALS, gain.point, gain.human]
+        # The extrapolated one leans low, that of residuals high.
+        highest = max(partial.gain.high, of_residuals.gain.high)
     return Verdict(
         dataset=gain.dataset,
         language_pair=gain.language_pair,
@@ -312,7 +319,7 @@ def _evidence(gain: BoostRow, beside: str, by_key: Mapping[Key, BoostRow]) -> Ve
         boost=gain.boost,
         point=gain.point,
         **estimates,
-        left=math.nan if partial is None else _gain_left(partial.gain.high, partial.explained),
+        left=math.nan if partial is None else _gain_left(highest, partial.explained),
         reassigned_gain=float(np.mean(reassigned)) if reassigned else math.nan,
         pairs=gain.pairs,
         n=gain.n,

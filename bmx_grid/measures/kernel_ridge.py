@@ -21,6 +21,7 @@ from bmx_grid.measures.ordered import compile_kernel
 
 CHOOSING = 400  # segments on which kernel and penalty are chosen: the cost grows with the cube
 LARGEST_FIT = 2000  # segments that are fitted together at most
+N_PARTS = 4  # of a division: from each part the segments of the others are predicted
 RIDGES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)  # variance of the noise, of targets with variance 1
 BETTER = 1e-9  # share of the error by which a choice must be better, so that rounding does not choose
 FARTHEST = 4.0  # standard deviations: an outlier beyond would share its kernel with no other segment
@@ -90,32 +91,33 @@ class KernelChoice:
 
 def residuals(
     nuisance: Nuisance, targets: Floats, clusters: Ints, divisions: Sequence[Ints]
-) -> list[tuple[Ints, Floats]]:
-    """For each block of segments its rows int64[m] and the residuals float64[d, m, q] of float64[n, q] targets.
+) -> Iterator[tuple[Ints, Floats]]:
+    """Yield for each block of segments its rows int64[m] and the residuals float64[1 + d (N_PARTS - 1), m, q].
 
+    First those of predictions from all other clusters of the block; then for each of d divisions those of predictions
+    from each part that a segment is not in. targets: float64[n, q]; the first one weighs the inputs for all.
     clusters: int64[n] codes of segments that depend on each other, which stay in one block; strata lie inside them.
-    divisions: d times int64[n]: the parts of a division that are left out in turn. The first target weighs the inputs
-    for all. Of more than LARGEST_FIT segments each is predicted from those of its block.
+    divisions: d times int64[n], the part of each segment, from 0 to N_PARTS - 1; clusters lie inside them. Of more
+    than LARGEST_FIT segments each is predicted from those of its block.
     """
     import scipy.linalg  # noqa: F401 - its BLAS has threads of its own
 
-    found = []
-    with one_blas_thread():
-        for rows in _blocks(clusters, LARGEST_FIT):
+    for rows in _blocks(clusters, LARGEST_FIT):
+        with one_blas_thread():
             inside = nuisance.take(rows)
             values = inside.subtract_means(targets[rows])
             few = next(_blocks(clusters[rows], CHOOSING))
             choices, weights = _choose(inside.take(few), values[few])
             kernels = _Kernels(inside, weights)
-            errors = np.empty((len(divisions), len(rows), targets.shape[1]))
+            parts = [division[rows] for division in divisions]
+            errors = np.empty((1 + len(divisions) * (N_PARTS - 1), len(rows), targets.shape[1]))
             for choice in dict.fromkeys(choices):
                 columns = [place for place, other in enumerate(choices) if other == choice]
-                precision = _precision(kernels.mixture(choice.mixture, choice.grouped), choice.ridge)
-                errors[:, :, columns] = _errors(
-                    precision, values[:, columns], [division[rows] for division in divisions]
-                )
-            found.append((rows, errors))
-    return found
+                kernel = kernels.mixture(choice.mixture, choice.grouped)
+                wanted = values[:, columns]
+                errors[0][:, columns] = _errors_without_cluster(kernel, choice.ridge, wanted, clusters[rows])
+                errors[1:, :, columns] = _errors_from_parts(kernel, choice.ridge, wanted, parts)
+        yield rows, errors
 
 
 def scatter_rows(n: int) -> Ints:
@@ -362,31 +364,51 @@ def _precision(kernel: Floats, penalty: float) -> Floats:
     return np.asarray(lower)
 
 
-def _errors(precision: Floats, targets: Floats, divisions: Sequence[Ints]) -> Floats:
-    """float64[d, n, q] targets less their predictions from the other parts of d divisions.
-
-    precision: of `_precision`.
-    """
+def _errors_without_cluster(kernel: Floats, penalty: float, targets: Floats, clusters: Ints) -> Floats:
+    """float64[n, q] targets less their predictions from all other clusters."""
     from scipy.linalg.blas import dsymm
     from scipy.linalg.lapack import dposv
 
+    precision = _precision(kernel, penalty)
     products = dsymm(1.0, precision, targets, lower=True)
-    alone = products / precision.diagonal()[:, None]
+    errors = np.asarray(products / precision.diagonal()[:, None])
+    together = np.flatnonzero(np.bincount(clusters)[clusters] > 1)
+    order = together[np.argsort(clusters[together], kind="stable")]
+    starts = np.flatnonzero(np.diff(clusters[order])) + 1
     # C order for its upper triangle: parts of it then have the order that LAPACK solves in place.
     upper = precision.T
-    errors = np.empty((len(divisions), *targets.shape))
-    for errors_of_division, division in zip(errors, divisions, strict=True):
-        is_alone = np.bincount(division)[division] == 1
-        errors_of_division[is_alone] = alone[is_alone]
-        together = np.flatnonzero(~is_alone)
-        order = together[np.argsort(division[together], kind="stable")]
-        starts = np.flatnonzero(np.diff(division[order])) + 1
-        for rows in np.split(order, starts) if len(order) else ():
-            # Rows ascend within a part, so that its triangle is one of the whole.
-            inside = upper[np.ix_(rows, rows)].T
-            _, errors_of_division[rows], failed = dposv(inside, products[rows], lower=True, overwrite_a=True)
-            assert not failed, "a part of a positive definite matrix is positive definite"
+    for rows in np.split(order, starts) if len(order) else ():
+        # Rows ascend within a cluster, so that its triangle is one of the whole.
+        inside = upper[np.ix_(rows, rows)].T
+        _, errors[rows], failed = dposv(inside, products[rows], lower=True, overwrite_a=True)
+        assert not failed, "a part of a positive definite matrix is positive definite"
     return errors
+
+
+def _errors_from_parts(kernel: Floats, penalty: float, targets: Floats, divisions: Sequence[Ints]) -> Floats:
+    """float64[d (N_PARTS - 1), n, q] targets less their predictions from each part of d divisions they are not in."""
+    from scipy.linalg.lapack import dposv
+
+    n, q = targets.shape
+    weights = np.zeros((len(divisions), N_PARTS, q, n))
+    for weights_of_division, division in zip(weights, divisions, strict=True):
+        for part in range(N_PARTS):
+            rows = np.flatnonzero(division == part)
+            if not len(rows):  # it predicts 0
+                continue
+            inside = kernel[np.ix_(rows, rows)]
+            inside[np.diag_indices(len(rows))] += penalty
+            # The transpose of a symmetric matrix in C order is solved in place.
+            _, solved, failed = dposv(inside.T, targets[rows], lower=True, overwrite_a=True)
+            assert not failed, "a kernel with a penalty is positive definite"
+            weights_of_division[part][:, rows] = solved.T
+    predicted = (weights.reshape(-1, n) @ kernel).reshape(weights.shape)
+    errors = np.empty((len(divisions), N_PARTS - 1, n, q))
+    for number, division in enumerate(divisions):
+        for step in range(1, N_PARTS):
+            other_part = (division + step) % N_PARTS
+            errors[number, step - 1] = targets - predicted[number, other_part, :, np.arange(n)]
+    return errors.reshape(-1, n, q)
 
 
 def _ranks(values: Floats) -> Floats:

@@ -8,7 +8,8 @@ Journal 21).
 
 No learner is perfect. An effect that it catches in part, on both sides, leaves a spurious correlation. But the part
 that it misses shrinks with the number of segments that it learns from, and the boost's own part stays: the covariance
-of the residuals is extrapolated from fits on all other segments and on random halves of them.
+of the residuals is extrapolated from fits on all other segments and on random quarters of them. The extrapolated value
+leans low where the learner learns faster than assumed; the correlation of the residuals themselves leans high.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ import numpy as np
 
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.measures.correlation import Coefficient, average_ranks
-from bmx_grid.measures.kernel_ridge import Nuisance, residuals, standardise
+from bmx_grid.measures.kernel_ridge import N_PARTS, Nuisance, residuals, standardise
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, number_of
 
-HALVINGS = 40  # of the clusters, at random: with fewer the seed shows
+DIVISIONS = 15  # of the clusters into N_PARTS, at random: with fewer the seed shows
 # Errors fall with n segments as n ** -RATE, the rate of the best learner of a Lipschitz function of three inputs (Stone
-# 1982, Annals of Statistics 10): by this factor the difference of fits on all and on half of them is extrapolated.
+# 1982, Annals of Statistics 10): by this factor the difference of fits on all and on a part of them is extrapolated.
 RATE = 0.4
-EXTRAPOLATION = 1 / (2**RATE - 1)
+EXTRAPOLATION = 1 / (N_PARTS**RATE - 1)
 N_NEAREST = 25  # segments nearest in score and lengths, for the local variance of residuals
 LEAST_VARIANCE = 0.1  # share of the median local variance that is added, so that no segment counts for all
 NOTHING_LEFT = 1e-5  # standard deviations: the boost is the metric itself, or linear in score and lengths
@@ -49,12 +50,13 @@ class PartialCorrelation:
 
 def partial_correlations(
     kind: Coefficient, nuisance: Nuisance, human: Floats, scores: Floats, clusters: Ints, seed: int
-) -> list[PartialCorrelation]:
+) -> list[tuple[PartialCorrelation, PartialCorrelation]]:
     """The partial correlation of the columns of float64[n, b] scores with float64[n] human scores, given the nuisance.
 
-    Of average ranks for a rank correlation. clusters: int64[n] of segments that depend on each other: none is
-    predicted from its own cluster. seed: of the random halves. All numbers are finite. NaN with fewer than three
-    clusters, and for constant human scores.
+    Extrapolated, and of the residuals as they are: the former leans low, the latter high. Of average ranks for a rank
+    correlation. clusters: int64[n] of segments that depend on each other: none is predicted from its own cluster.
+    seed: of the random divisions. All numbers are finite. NaN with fewer than three clusters, and for constant human
+    scores. Of a set that is fitted in several blocks it is their mean.
     """
     undefined = PartialCorrelation(math.nan, np.full(len(human), math.nan), math.nan)
     # A stratum of one segment has nothing to be compared with.
@@ -63,30 +65,35 @@ def partial_correlations(
         used = np.bincount(nuisance.strata)[nuisance.strata] > 1
     rows = np.flatnonzero(used)
     clusters = codes(clusters[rows])
+    n_scores = scores.shape[1]
     if number_of(clusters) < FEWEST_CLUSTERS or np.ptp(human[rows]) == 0:
-        return [undefined] * scores.shape[1]
+        return [(undefined, undefined)] * n_scores
     nuisance = nuisance.take(rows)
     targets = _targets(kind, np.column_stack([human, scores])[rows])
-    divisions = _divisions(clusters, seed)
-    errors = np.empty((len(divisions), *targets.shape))
-    local = np.empty(targets.shape)
-    for block, errors_of_block in residuals(nuisance, targets, clusters, divisions):
-        errors[:, block] = errors_of_block
-        local[block] = _local_variance(nuisance.core[block], errors_of_block[0])
-    whole = nuisance.subtract_means(targets)[:, 0]
-    explained = 1 - float(np.sum(errors[0, :, 0] ** 2) / np.sum(whole**2))
-    found = []
     design = np.column_stack([np.ones(len(rows)), standardise(nuisance.core)])
     weights, *_ = np.linalg.lstsq(design, targets, rcond=None)
     beyond_linear = (targets - design @ weights).std(axis=0)
-    for place in range(1, targets.shape[1]):
-        if beyond_linear[place] < NOTHING_LEFT:
-            found.append(PartialCorrelation(0.0, np.zeros(len(human)), explained))
-            continue
-        value, influence_of_used = _extrapolate(errors[:, :, 0], errors[:, :, place], local[:, place])
-        influence = np.zeros(len(human))
-        influence[rows] = influence_of_used * (len(human) / len(rows))
-        found.append(PartialCorrelation(value, influence, explained))
+    judged = np.flatnonzero(beyond_linear[1:] >= NOTHING_LEFT)
+    # Of the extrapolated correlation, and of that of the residuals.
+    values = np.zeros((2, n_scores))
+    influences = np.zeros((2, n_scores, len(human)))
+    unexplained = 0.0
+    for block, errors in residuals(nuisance, targets, clusters, _divisions(clusters, seed)):
+        local = _local_variance(nuisance.core[block], errors[0])
+        unexplained += float(np.sum(errors[0, :, 0] ** 2))
+        for place in judged:
+            both = _extrapolate(errors[:, :, 0], errors[:, :, place + 1], local[:, place + 1])
+            for version, (value, influence) in enumerate(both):
+                values[version, place] += value * len(block) / len(rows)
+                influences[version, place, rows[block]] = influence * (len(human) / len(rows))
+    explained = 1 - unexplained / float(np.sum(nuisance.subtract_means(targets)[:, 0] ** 2))
+    # An extrapolation may leave the range of a correlation.
+    values = values.clip(-1.0, 1.0)
+    found = []
+    for place in range(n_scores):
+        extrapolated = PartialCorrelation(float(values[0, place]), influences[0, place], explained)
+        of_residuals = PartialCorrelation(float(values[1, place]), influences[1, place], explained)
+        found.append((extrapolated, of_residuals))
     return found
 
 
@@ -98,19 +105,19 @@ def _targets(kind: Coefficient, columns: Floats) -> Floats:
 
 
 def _divisions(clusters: Ints, seed: int) -> list[Ints]:
-    """The clusters themselves, then HALVINGS random halves, all int64[n]."""
+    """DIVISIONS times the part int64[n] of each segment, drawn by cluster."""
     generator = np.random.default_rng([seed, len(clusters)])
-    divisions = [clusters]
-    for _ in range(HALVINGS):
-        half_of_cluster = generator.permutation(number_of(clusters)) % 2
-        divisions.append(half_of_cluster[clusters])
+    divisions = []
+    for _ in range(DIVISIONS):
+        part_of_cluster = generator.permutation(number_of(clusters)) % N_PARTS
+        divisions.append(part_of_cluster[clusters])
     return divisions
 
 
-def _extrapolate(human: Floats, boost: Floats, local: Floats) -> tuple[float, Floats]:
-    """The correlation of residuals and its influence float64[n].
+def _extrapolate(human: Floats, boost: Floats, local: Floats) -> list[tuple[float, Floats]]:
+    """The correlation of residuals, extrapolated and as it is, each with its influence float64[n].
 
-    human, boost: float64[d, n] residuals, of fits on all other clusters first, then of those on halves. local:
+    human, boost: float64[d, n] residuals, of fits on all other clusters first, then of those on parts. local:
     float64[n] the local variance of the boost's residuals, by which segments are weighted: if the boost adds little
     that is new, chance would decide.
     """
@@ -118,18 +125,17 @@ def _extrapolate(human: Floats, boost: Floats, local: Floats) -> tuple[float, Fl
     weights /= weights.mean()
     standard_human = human - (human @ weights)[:, None] / len(weights)
     standard_boost = boost - (boost @ weights)[:, None] / len(weights)
-    # All in standard deviations of the full fit: in a correlation of its own, the misfit of a half would cancel.
+    # All in standard deviations of the full fit: in a correlation of its own, the misfit of a part would cancel.
     standard_human /= math.sqrt(np.mean(weights * standard_human[0] ** 2))
     standard_boost /= math.sqrt(np.mean(weights * standard_boost[0] ** 2))
     products = weights * standard_human * standard_boost
     full = float(products[0].mean())
-    half = products[1:].mean(axis=0)
+    of_parts = products[1:].mean(axis=0)
     squares = standard_human[0] ** 2 + standard_boost[0] ** 2
     influence = products[0] - full / 2 * weights * squares
-    value = full + EXTRAPOLATION * (full - float(half.mean()))
-    # An extrapolation may leave the range of a correlation.
-    value = min(max(value, -1.0), 1.0)
-    return value, influence + EXTRAPOLATION * (influence - half + half.mean() * weights)
+    value = full + EXTRAPOLATION * (full - float(of_parts.mean()))
+    extrapolated = influence + EXTRAPOLATION * (influence - of_parts + of_parts.mean() * weights)
+    return [(value, extrapolated), (full, influence)]
 
 
 def _local_variance(core: Floats, errors: Floats) -> Floats:

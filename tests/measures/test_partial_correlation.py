@@ -7,7 +7,16 @@ import pytest
 import scipy.stats
 
 from bmx_grid.measures import kernel_ridge, partial_correlation
-from bmx_grid.measures.kernel_ridge import MIXTURES, RIDGES, Nuisance, _errors, _Kernels, _precision, residuals
+from bmx_grid.measures.kernel_ridge import (
+    MIXTURES,
+    N_PARTS,
+    RIDGES,
+    Nuisance,
+    _errors_from_parts,
+    _errors_without_cluster,
+    _Kernels,
+    residuals,
+)
 from bmx_grid.measures.partial_correlation import partial_correlations
 
 N = 120
@@ -21,18 +30,38 @@ def clusters_of(n, size=1):
     return np.arange(n) // size
 
 
+def extrapolated(*given):
+    return [found for found, _ in partial_correlations(*given)]
+
+
 def test_residuals_are_those_of_a_refit_without_each_cluster():
     rng = np.random.default_rng(0)
     inside = nuisance(rng, groups=(np.arange(N) % 5,))
     targets, clusters = rng.normal(size=(N, 2)), clusters_of(N, 3)
     for mixture in range(len(MIXTURES)):
         kernel = _Kernels(inside).mixture(mixture, 0.3)
-        (left,) = _errors(_precision(kernel, 0.3), targets, [clusters])
+        left = _errors_without_cluster(kernel, 0.3, targets, clusters)
         for cluster in (0, 17):
             out = clusters == cluster
             fitted = np.linalg.solve(kernel[np.ix_(~out, ~out)] + 0.3 * np.eye((~out).sum()), targets[~out])
             expected = targets[out] - kernel[np.ix_(out, ~out)] @ fitted
             np.testing.assert_allclose(left[out], expected, atol=1e-6)  # conditions of up to 1e8
+
+
+def test_residuals_from_parts_are_those_of_a_fit_on_each_other_part():
+    rng = np.random.default_rng(13)
+    inside, targets = nuisance(rng), rng.normal(size=(N, 2))
+    kernel = _Kernels(inside).mixture(1)
+    divisions = [rng.integers(N_PARTS, size=N), np.arange(N) % (N_PARTS - 1)]  # the last part of the second is empty
+    found = _errors_from_parts(kernel, 0.3, targets, divisions).reshape(2, N_PARTS - 1, N, 2)
+    for errors, division in zip(found, divisions, strict=True):
+        of_segment = [[] for _ in range(N)]
+        for part in range(N_PARTS):
+            inner = division == part
+            fitted = np.linalg.solve(kernel[np.ix_(inner, inner)] + 0.3 * np.eye(inner.sum()), targets[inner])
+            for row in np.flatnonzero(~inner):
+                of_segment[row].append(targets[row] - kernel[row, inner] @ fitted)
+        np.testing.assert_allclose(np.sort(errors, axis=0), np.sort(of_segment, axis=1).transpose(1, 0, 2), atol=1e-6)
 
 
 def test_the_choice_is_the_one_with_the_smallest_error_of_left_out_segments():
@@ -43,7 +72,7 @@ def test_the_choice_is_the_one_with_the_smallest_error_of_left_out_segments():
     kernels, losses = _Kernels(inside, weights), {}
     for mixture in range(len(MIXTURES)):
         for ridge in RIDGES:
-            errors = _errors(_precision(kernels.mixture(mixture), ridge), targets, [np.arange(N)])
+            errors = _errors_without_cluster(kernels.mixture(mixture), ridge, targets, np.arange(N))
             losses[mixture, ridge] = np.sum(errors**2)
     assert (choice.mixture, choice.ridge) == min(losses, key=losses.get)
 
@@ -55,8 +84,8 @@ def test_within_strata_nothing_depends_on_what_is_added_to_a_stratum():
     human, scores = rng.normal(size=N), rng.normal(size=(N, 1))
     scores[:, 0] += human
     levels = 10 * rng.normal(size=(30, 2))[strata]
-    (plain,) = partial_correlations("pearson", inside, human, scores, strata, 0)
-    (shifted,) = partial_correlations("pearson", inside, human + levels[:, 0], scores + levels[:, 1:], strata, 0)
+    (plain,) = extrapolated("pearson", inside, human, scores, strata, 0)
+    (shifted,) = extrapolated("pearson", inside, human + levels[:, 0], scores + levels[:, 1:], strata, 0)
     assert plain.value == pytest.approx(shifted.value, abs=0.02)  # standard deviations of all segments choose a penalty
     assert plain.value > 0.5
 
@@ -70,7 +99,7 @@ def test_a_linear_nuisance_leaves_the_partial_correlation_of_least_squares():
     design = np.column_stack([np.ones(900), inside.core])
     left = [y - design @ np.linalg.lstsq(design, y, rcond=None)[0] for y in (human, scores[:, 0])]
     expected = scipy.stats.pearsonr(*left).statistic
-    (found,) = partial_correlations("pearson", inside, human, scores, clusters_of(900), 0)
+    (found,) = extrapolated("pearson", inside, human, scores, clusters_of(900), 0)
     error = found.influence.std() / np.sqrt(900)
     assert found.value == pytest.approx(expected, abs=2 * error)
     # An extrapolation costs precision: that of the plain coefficient is its floor.
@@ -86,10 +115,12 @@ def test_a_joint_effect_that_both_know_is_taken_off_and_a_signal_is_not(kind):
     signal = rng.normal(size=400)
     human = effect + 0.5 * signal + 0.8 * rng.normal(size=400)
     scores = np.column_stack([effect + 0.1 * rng.normal(size=400), effect + signal])
-    known, more = partial_correlations(kind, inside, human, scores, clusters_of(400), 0)
+    known, more = extrapolated(kind, inside, human, scores, clusters_of(400), 0)
     alone = scipy.stats.pearsonr(scores[:, 0], human).statistic
     assert alone > 0.5, "the case can tell"
     assert known.value < 0 < 0.1 < more.value, "the misfit of a learner lowers a partial correlation"
+    for low, high in partial_correlations(kind, inside, human, scores, clusters_of(400), 0):
+        assert low.value < high.value, "it raises the correlation of the residuals"
 
 
 @pytest.mark.parametrize("factor", [1e-200, 1e-9, 1e9, 1e140])
@@ -97,8 +128,8 @@ def test_the_scale_of_scores_changes_nothing(factor):
     rng = np.random.default_rng(5)
     inside, human = nuisance(rng), rng.normal(size=N)
     scores = human[:, None] + rng.normal(size=(N, 1))
-    (plain,) = partial_correlations("pearson", inside, human, scores, clusters_of(N), 0)
-    (scaled,) = partial_correlations("pearson", inside, human * factor, scores * factor, clusters_of(N), 0)
+    (plain,) = extrapolated("pearson", inside, human, scores, clusters_of(N), 0)
+    (scaled,) = extrapolated("pearson", inside, human * factor, scores * factor, clusters_of(N), 0)
     assert scaled.value == pytest.approx(plain.value, abs=1e-6)  # kernels have conditions of up to 1e8
 
 
@@ -108,7 +139,7 @@ def test_the_influence_gives_the_variance_of_resampled_clusters():
     for _ in range(60):
         inside, human = nuisance(rng, texts=2), rng.normal(size=N)
         scores = 0.5 * human[:, None] + rng.normal(size=(N, 1))
-        (found,) = partial_correlations("pearson", inside, human, scores, clusters_of(N, 2), 0)
+        (found,) = extrapolated("pearson", inside, human, scores, clusters_of(N, 2), 0)
         by_cluster = np.bincount(clusters_of(N, 2), found.influence) / N
         values.append(found.value)
         errors.append(np.sqrt(np.sum(by_cluster**2)))
@@ -120,7 +151,7 @@ def test_the_influence_gives_the_variance_of_resampled_clusters():
 def test_a_boost_that_is_the_metric_itself_has_exactly_nothing_left():
     rng = np.random.default_rng(7)
     inside, human = nuisance(rng), rng.normal(size=N)
-    (found,) = partial_correlations("pearson", inside, human, 3 * inside.core[:, :1] + 1, clusters_of(N), 0)
+    (found,) = extrapolated("pearson", inside, human, 3 * inside.core[:, :1] + 1, clusters_of(N), 0)
     assert found.value == 0 and not found.influence.any()
 
 
@@ -132,7 +163,7 @@ def test_a_boost_that_is_the_metric_itself_has_exactly_nothing_left():
     ],
 )
 def test_undefined_is_nan(human, clusters):
-    (found,) = partial_correlations("pearson", nuisance(np.random.default_rng(8)), human, human[:, None], clusters, 0)
+    (found,) = extrapolated("pearson", nuisance(np.random.default_rng(8)), human, human[:, None], clusters, 0)
     assert np.isnan(found.value) and np.isnan(found.influence).all()
 
 
@@ -141,14 +172,14 @@ def test_large_sets_are_fitted_in_blocks_of_whole_clusters(monkeypatch):
     inside, human = nuisance(rng, n=600), rng.normal(size=600)
     scores = human[:, None] + rng.normal(size=(600, 1))
     clusters = rng.permutation(clusters_of(600, 3))
-    (whole,) = partial_correlations("pearson", inside, human, scores, clusters, 0)
+    (whole,) = extrapolated("pearson", inside, human, scores, clusters, 0)
     monkeypatch.setattr(kernel_ridge, "LARGEST_FIT", 200)
-    blocks = [rows for rows, _ in residuals(inside, human[:, None], clusters, [clusters])]
+    blocks = [rows for rows, _ in residuals(inside, human[:, None], clusters, [clusters % N_PARTS])]
     assert sorted(np.concatenate(blocks)) == list(range(600)) and len(blocks) == 3
     assert all(len(rows) <= 203 for rows in blocks)
     of_cluster = [set(clusters[rows]) for rows in blocks]
     assert not of_cluster[0] & of_cluster[1] and not of_cluster[1] & of_cluster[2]
-    (in_blocks,) = partial_correlations("pearson", inside, human, scores, clusters, 0)
+    (in_blocks,) = extrapolated("pearson", inside, human, scores, clusters, 0)
     assert in_blocks.value == pytest.approx(whole.value, abs=3 * whole.influence.std() / np.sqrt(600))
 
 
@@ -156,24 +187,22 @@ def test_another_boost_beside_it_changes_nothing():
     rng = np.random.default_rng(10)
     inside, human = nuisance(rng), rng.normal(size=N)
     scores = human[:, None] + rng.normal(size=(N, 3))
-    together = partial_correlations("pearson", inside, human, scores, clusters_of(N), 0)
+    together = extrapolated("pearson", inside, human, scores, clusters_of(N), 0)
     for place, found in enumerate(together):
-        (alone,) = partial_correlations("pearson", inside, human, scores[:, [place]], clusters_of(N), 0)
+        (alone,) = extrapolated("pearson", inside, human, scores[:, [place]], clusters_of(N), 0)
         assert alone.value == pytest.approx(found.value, abs=1e-6)  # as above: rounding of another BLAS call
 
 
-def test_more_halves_come_nearer_to_one_value(monkeypatch):
+def test_more_divisions_come_nearer_to_one_value(monkeypatch):
     rng = np.random.default_rng(11)
     inside, human = nuisance(rng), rng.normal(size=N)
     scores = human[:, None] + 2 * rng.normal(size=(N, 1))
     spread = {}
-    for halvings in (2, 24):
-        monkeypatch.setattr(partial_correlation, "HALVINGS", halvings)
-        of_seeds = [
-            partial_correlations("pearson", inside, human, scores, clusters_of(N), seed)[0] for seed in range(8)
-        ]
-        spread[halvings] = np.std([found.value for found in of_seeds])
-    assert spread[24] < spread[2]
+    for divisions in (1, 12):
+        monkeypatch.setattr(partial_correlation, "DIVISIONS", divisions)
+        of_seeds = [extrapolated("pearson", inside, human, scores, clusters_of(N), seed)[0] for seed in range(8)]
+        spread[divisions] = np.std([found.value for found in of_seeds])
+    assert spread[12] < spread[1]
 
 
 def test_other_metrics_are_controlled_for():
@@ -181,7 +210,7 @@ def test_other_metrics_are_controlled_for():
     inside, quality = nuisance(rng), rng.normal(size=N)
     human = quality + 0.5 * rng.normal(size=N)
     scores = (quality + 0.3 * rng.normal(size=N))[:, None]
-    (alone,) = partial_correlations("pearson", inside, human, scores, clusters_of(N), 0)
+    (alone,) = extrapolated("pearson", inside, human, scores, clusters_of(N), 0)
     with_metric = dataclasses.replace(inside, metrics=(quality + 0.01 * rng.normal(size=N))[:, None])
-    (given,) = partial_correlations("pearson", with_metric, human, scores, clusters_of(N), 0)
+    (given,) = extrapolated("pearson", with_metric, human, scores, clusters_of(N), 0)
     assert alone.value > 0.6 and given.value < 0.35
