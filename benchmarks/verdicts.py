@@ -33,6 +33,7 @@ from planted import (
     Rng,
     Sweep,
     World,
+    beside,
     by_block,
     by_document,
     by_system,
@@ -117,6 +118,22 @@ def joint_effects() -> dict[str, Scenario]:
     return scenarios
 
 
+def rests() -> dict[str, Scenario]:
+    """Attributions that know an effect of score and lengths, and a quality that only people see: what is left is real.
+
+    A verdict must not be "confounded": the benchmark counts it.
+    """
+    effects = {"nothing": lambda score, log, ratio: 0 * score, "length": lambda score, log, ratio: -0.8 * log}
+    effects |= {name: JOINT[name] for name in ("two steps", "signs", "three ways")}
+    return {
+        f"quality beside {name}, one pair of {n}": Scenario(
+            pairs_of(partial(beside, effect=effect, n=n), 1), known=True
+        )
+        for name, effect in effects.items()
+        for n in SIZES[:3]
+    }
+
+
 def blocks() -> dict[str, Scenario]:
     """A level of each rater or domain: named in the data, and not, which is known to fool a verdict."""
     scenarios = {}
@@ -168,6 +185,7 @@ SCENARIOS = {
     "score times length": Scenario(pairs_of(same(lambda score, log: score * (1 + 0.5 * log)))),
     "half of the scores 0": Scenario(pairs_of(zeros)),
     **joint_effects(),
+    **rests(),
     "heavy tails": Scenario(pairs_of(heavy)),
     "heavy tails, one pair": Scenario(pairs_of(heavy, 1)),
     "one outlier in each pair": Scenario(pairs_of(outlier)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from fakes import HashMetric
@@ -127,6 +127,18 @@ def jointly(rng: Rng, effect: Callable[[Floats, Floats, Floats], Floats], n: int
     if explained < 1:
         level = level + level.std() * math.sqrt(1 / explained - 1) * rng.normal(size=n)
     return World(score, score + of_both + rng.normal(size=n), level, 0.29 * np.abs(level), words)
+
+
+def beside(rng: Rng, effect: Callable[[Floats, Floats, Floats], Floats], n: int = N, size: float = 0.25) -> World:
+    """The same effect, and a quality that the metric misses: people see it with a weight of `size`, attributions too.
+
+    Each is half of the variance of attributions.
+    """
+    world = jointly(rng, effect, n)
+    quality = rng.normal(size=n)
+    human = world.human + size * quality
+    level = world.level / (world.level.std() or 1.0) + quality
+    return replace(world, human=human, level=level, width=0.29 * np.abs(level))
 
 
 def two_kinds_of_people(rng: Rng, n: int = N) -> World:

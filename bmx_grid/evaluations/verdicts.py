@@ -56,7 +56,7 @@ LEGEND = {
     INFORMATIVE: "significant beyond score, length, text and named groups; the gain itself is not significant yet",
     REDUNDANT: "helps, but adds nothing significant to the other metrics of this sweep",
     OPEN: "significant gain; whether score, length, text or groups explain it is not decided",
-    CONFOUNDED: "significant gain; too little is left of it after controlling for score, length, text and groups",
+    CONFOUNDED: "significant gain; too little of it can be left after controlling for score, length, text and groups",
     HURTS: "significant loss",
     NO_GAIN: "not significant after Holm's correction, or too small to matter",
     TOO_LITTLE: "too few clusters or language pairs, or too wide an interval",
@@ -194,9 +194,10 @@ def label_gains(evidence: Sequence[Verdict], smallest_gain: float = SMALLEST_GAI
     Significant is a gain or a partial correlation whose 95 % interval lies above 0 and whose p value is at most .05
     after Holm's correction within the family. The first that applies: too little data without a gain, an interval or
     FEWEST_UNITS; hurts, with a significant loss; a significant gain below smallest_gain is not one; a significant gain
-    helps (or is redundant) with a significant partial correlation, is confounded where less than smallest_gain is left,
-    else open; a gain of smallest_gain that is not significant is informative with a significant partial correlation;
-    too little data if the interval of the gain is wider than +-WIDE; else no gain is shown.
+    is confounded if less than smallest_gain is left, else helps (or is redundant) with a significant partial
+    correlation, else is open; a gain of smallest_gain that is not significant is informative with a significant partial
+    correlation and smallest_gain left; too little data if the interval of the gain is wider than +-WIDE; else no gain
+    is shown.
     """
     import pandas as pd
 
@@ -236,15 +237,16 @@ def _choose_label(row: Verdict, smallest: float) -> tuple[Label, str]:
     # A loss needs no partial correlation.
     if gain.high < 0 and corrected:
         return HURTS, shown
-    # Undefined is not significant.
+    # Undefined is not significant. In large data an effect that is worth nothing is significant.
     adds = row.partial_r.significant and row.partial_r.value > TIE and row.p_partial_holm <= alpha
+    adds &= row.left >= smallest
     with_partial = f"{shown}, partial r {row.partial_r}"
     if gain.significant and corrected:
         if gain.value < smallest:
             return NO_GAIN, f"{shown}: no gain worth having, which begins at {smallest:g}"
+        if row.left < smallest:
+            return CONFOUNDED, f"{with_partial}: a gain of at most {row.left:.4f} is left"
         if not adds:
-            if row.left < smallest:
-                return CONFOUNDED, f"{with_partial}: a gain of at most {row.left:.4f} is left"
             return OPEN, f"{with_partial}{_correction(row.partial_r, row.p_partial_holm, row.tried)}"
         if math.isfinite(row.over_metrics.value) and not row.over_metrics.significant:
             return REDUNDANT, f"{with_partial}; given {row.metrics} as well {row.over_metrics}"

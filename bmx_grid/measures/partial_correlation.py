@@ -90,9 +90,9 @@ def partial_correlations(
     # An extrapolation may leave the range of a correlation.
     values = values.clip(-1.0, 1.0)
     found = []
-    for place in range(n_scores):
-        extrapolated = PartialCorrelation(float(values[0, place]), influences[0, place], explained)
-        of_residuals = PartialCorrelation(float(values[1, place]), influences[1, place], explained)
+    for column in range(n_scores):
+        extrapolated = PartialCorrelation(float(values[0, column]), influences[0, column], explained)
+        of_residuals = PartialCorrelation(float(values[1, column]), influences[1, column], explained)
         found.append((extrapolated, of_residuals))
     return found
 
