@@ -1,7 +1,7 @@
 """Partial correlations, of one score and of four over the same metric: faster than refits with scikit-learn.
 
-scikit-learn's KernelRidge fits the same kernels on the other half of each of 40 halvings and predicts the half; it is
-timed without the choice of a kernel, on two halvings, and its seconds count for all and for each of the two learners.
+scikit-learn's KernelRidge fits the same kernels on each quarter of 15 divisions and predicts the other segments; it is
+timed without the choice of a kernel, on two divisions, and its seconds count for all and for each of the two learners.
 """
 
 import sys
@@ -13,10 +13,10 @@ from harness import Bench
 import numpy as np
 from sklearn.kernel_ridge import KernelRidge
 
-from bmx_grid.measures.kernel_ridge import Nuisance, _Kernels
-from bmx_grid.measures.partial_correlation import HALVINGS, partial_correlations
+from bmx_grid.measures.kernel_ridge import N_PARTS, Nuisance, _Kernels
+from bmx_grid.measures.partial_correlation import DIVISIONS, partial_correlations
 
-TIMED = 2  # halvings
+TIMED = 2  # divisions
 
 bench = Bench(__doc__, rounds=5)
 
@@ -27,17 +27,17 @@ def ours(nuisance: Nuisance, human: np.ndarray, scores: np.ndarray) -> None:
 
 def refits(nuisance: Nuisance, human: np.ndarray, scores: np.ndarray) -> None:
     """Residuals of human scores and one score, each with a kernel of its own, as two choices have."""
-    halves = np.random.default_rng(0).permutation(len(human)) % 2
+    parts = np.random.default_rng(0).permutation(len(human)) % N_PARTS
     targets = np.column_stack([human, scores])
     kernel = _Kernels(nuisance).mixture(1)
     for _ in range(TIMED):
-        for half in (0, 1):
-            out, rest = np.flatnonzero(halves == half), np.flatnonzero(halves != half)
-            fitted = KernelRidge(alpha=0.3, kernel="precomputed").fit(kernel[np.ix_(rest, rest)], targets[rest])
-            fitted.predict(kernel[np.ix_(out, rest)])
+        for part in range(N_PARTS):
+            inner, rest = np.flatnonzero(parts == part), np.flatnonzero(parts != part)
+            fitted = KernelRidge(alpha=0.3, kernel="precomputed").fit(kernel[np.ix_(inner, inner)], targets[inner])
+            fitted.predict(kernel[np.ix_(rest, inner)])
 
 
-for n in (560, 1000):
+for n in (560, 1000, 2000):
     rng = np.random.default_rng(0)
     core = np.round(rng.normal(size=(n, 4)), 9)
     nuisance = Nuisance(core, rng.normal(size=(n, 24)))
@@ -48,5 +48,5 @@ for n in (560, 1000):
         "four scores together": partial(ours, nuisance, human, scores),
         "scikit-learn, one score": partial(refits, nuisance, human, scores[:, :1]),
     }
-    bench.compare(f"{n:,} segments", ways, share={"scikit-learn, one score": 2 * HALVINGS / TIMED}, floor=1)
+    bench.compare(f"{n:,} segments", ways, share={"scikit-learn, one score": 2 * DIVISIONS / TIMED}, floor=1)
 sys.exit(bench.finish())

@@ -3,11 +3,9 @@
     python benchmarks/two_cores.py [--sources 10] [--rounds 1] [--write]
 
 MiniLM's BERTScore x Erasure, LIME, SHAP and Partition SHAP on the embedded sample, German to English, with an empty
-cache: executor=sequential and executor=loky (one process per core, one thread each) take turns. Wall time answers the
-question on cores that nobody else uses. On busy ones read the last column: the CPU time of the main process and of its
-busiest worker, one after the other, as a share of that of one process. It holds what cannot be shared (imports, the
-plan, tables, page), the models that each worker loads, and what one worker has more to do than the other; it leaves out
-that the main process evaluates results while workers score. --write puts the table into README.md. Linux only.
+cache: executor=sequential and executor=loky (one process per core, one thread each) take turns, on cores that nobody
+else uses. CPU seconds are those of the main process and of each worker, among them those that replaced one whose memory
+had grown. --write puts the table into README.md. Linux only.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ from harness import ROOT, Bench, machine
 
 MOST = 0.55
 EXPLAINERS = ("erasure", "lime", "shap", "partition_shap")
-HEADER = "| sources | texts | one process, wall s | two, wall s | share | one process, CPU-s | main | workers | share |"
+HEADER = "| sources | texts | one process, wall s | two, wall s | share | one process, CPU-s | main | workers |"
 README = Path(__file__).with_name("README.md")
 BEGIN = "<!-- two_cores.py -->\n"
 END = "<!-- end -->\n"
@@ -97,18 +95,22 @@ def run(executor: tuple[str, ...], sources: int) -> Run:
 def row(sources: int, alone: list[Run], shared: list[Run]) -> str:
     """Medians over rounds."""
     walls = [statistics.median(run.wall for run in runs) for runs in (alone, shared)]
-    share = statistics.median(two.wall / one.wall for one, two in zip(alone, shared, strict=True))
     main = statistics.median(run.main for run in shared)
     workers = [statistics.median(times) for times in zip(*(run.workers for run in shared), strict=True)]
-    cells = [f"{sources}", f"{alone[0].texts:,}", *(f"{wall:.0f}" for wall in walls), f"{share:.2f}"]
+    cells = [
+        f"{sources}",
+        f"{alone[0].texts:,}",
+        *(f"{wall:.0f}" for wall in walls),
+        f"{wall_share(alone, shared):.2f}",
+    ]
     cells += [f"{statistics.median(run.main for run in alone):.1f}", f"{main:.1f}"]
-    cells += [", ".join(f"{worker:.1f}" for worker in workers), f"{path_share(alone, shared):.2f}"]
+    cells.append(", ".join(f"{worker:.1f}" for worker in workers))
     return f"| {' | '.join(cells)} |"
 
 
-def path_share(alone: list[Run], shared: list[Run]) -> float:
-    """CPU seconds of the main process and of its busiest worker, as a share of those of one process."""
-    return statistics.median((two.main + two.workers[0]) / one.main for one, two in zip(alone, shared, strict=True))
+def wall_share(alone: list[Run], shared: list[Run]) -> float:
+    """Wall time of two processes as a share of that of one."""
+    return statistics.median(two.wall / one.wall for one, two in zip(alone, shared, strict=True))
 
 
 if __name__ == "__main__":
@@ -123,10 +125,10 @@ if __name__ == "__main__":
             shared.append(run(("executor=loky", "executor.n_jobs=2", "executor.devices=[]"), sources))
         rows.append(row(sources, alone, shared))
         last = sources == bench.options.sources[-1]
-        bench.row(f"{sources} sources", rows[-1], path_share(alone, shared), MOST if last else None, most=True)
+        bench.row(f"{sources} sources", rows[-1], wall_share(alone, shared), MOST if last else None, most=True)
     if bench.options.write:
         before, _, rest = README.read_text(encoding="utf-8").partition(BEGIN)
-        table = "\n".join([HEADER, "|--:" * 9 + "|", *rows])
+        table = "\n".join([HEADER, "|--:" * 8 + "|", *rows])
         after = rest.partition(END)[2]
         text = f"{before}{BEGIN}{machine()}; medians of {bench.options.rounds} rounds:\n\n{table}\n\n{END}{after}"
         README.write_text(text, encoding="utf-8")

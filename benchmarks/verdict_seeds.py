@@ -2,7 +2,7 @@
 
 BMX_DATA_DIR=DIR python benchmarks/verdict_seeds.py [--seeds N]     10 seeds, 4 CPU-minutes with cached scores
 
-The seed draws the random halves that a partial correlation is extrapolated from, the resamples of intervals and the
+The seed draws the random divisions that a partial correlation is extrapolated from, the resamples of intervals and the
 folds. Sentence BLEU, Erasure and three boosts; the rows are verdicts over all seven language pairs.
 """
 
