@@ -247,7 +247,7 @@ def _choose_label(row: Verdict, smallest: float) -> tuple[Label, str]:
         if row.left < smallest:
             return CONFOUNDED, f"{with_partial}: a gain of at most {row.left:.4f} is left"
         if not adds:
-            return OPEN, f"{with_partial}{_correction(row.partial_r, row.p_partial_holm, row.tried)}"
+            return OPEN, f"{with_partial}{_why_open(row)}"
         if math.isfinite(row.over_metrics.value) and not row.over_metrics.significant:
             return REDUNDANT, f"{with_partial}; given {row.metrics} as well {row.over_metrics}"
         return HELPS, with_partial
@@ -256,6 +256,13 @@ def _choose_label(row: Verdict, smallest: float) -> tuple[Label, str]:
     if (gain.high - gain.low) / 2 > WIDE:
         return TOO_LITTLE, f"{shown}: an interval wider than +-{WIDE:g}"
     return NO_GAIN, f"{shown}{_correction(gain, row.p_gain_holm, row.tried)}"
+
+
+def _why_open(row: Verdict) -> str:
+    """Why a significant gain is neither confounded nor more than an effect of the controls."""
+    if row.partial_r.significant:
+        return _correction(row.partial_r, row.p_partial_holm, row.tried)
+    return "" if math.isnan(row.left) else f": a gain of up to {row.left:.4f} may be left"
 
 
 def _correction(estimate: Estimate, p: float, verdicts: int) -> str:

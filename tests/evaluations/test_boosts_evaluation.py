@@ -76,8 +76,8 @@ SMALL, ZERO = Estimate(0.004, 0.002, 0.006, SURE), Estimate(0.0, -0.1, 0.1, 0.9)
 NO_P, NO_INTERVAL = Estimate(0.02, 0.01, 0.03), Estimate(0.02)
 
 
-def evidence(gain=UP, partial_r=UP, units=20, **more):
-    return Verdict(gain=gain, partial_r=partial_r, clusters=units, **more)
+def evidence(gain=UP, partial_r=UP, units=20, left=0.006, **more):
+    return Verdict(gain=gain, partial_r=partial_r, clusters=units, left=left, **more)
 
 
 def verdict(inputs):
@@ -89,16 +89,19 @@ def verdict(inputs):
     [
         pytest.param(evidence(DOWN), HURTS, "-0.02", id="a loss, whatever its partial correlation"),
         pytest.param(evidence(), HELPS, "+0.02", id="a gain, and a partial correlation"),
-        pytest.param(evidence(partial_r=UNCLEAR, left=0.006), OPEN, "partial r +0.006", id="no partial correlation"),
-        pytest.param(evidence(partial_r=Estimate()), OPEN, "partial r", id="the partial correlation is undefined"),
+        pytest.param(evidence(partial_r=UNCLEAR), OPEN, "up to 0.0060 may be left", id="no partial correlation"),
+        pytest.param(
+            evidence(partial_r=Estimate(), left=NAN), OPEN, "partial r", id="no partial correlation is defined"
+        ),
         pytest.param(evidence(partial_r=UNCLEAR, left=0.0049), CONFOUNDED, "0.0049", id="less than .005 can be left"),
         pytest.param(evidence(partial_r=DOWN, left=0.0), CONFOUNDED, "0.0000", id="nothing is left"),
-        pytest.param(evidence(left=0.001), HELPS, "", id="a small rest that is significant"),
-        pytest.param(evidence(partial_r=NO_P, left=0.006), OPEN, "", id="the partial correlation has no p value"),
+        pytest.param(evidence(left=0.001), CONFOUNDED, "0.0010", id="a small rest that is significant"),
+        pytest.param(evidence(partial_r=NO_P), OPEN, "", id="the partial correlation has no p value"),
         pytest.param(evidence(over_metrics=UNCLEAR, metrics="chrf"), REDUNDANT, "chrf", id="nothing given a metric"),
         pytest.param(evidence(over_metrics=UP, metrics="chrf"), HELPS, "", id="something given another metric"),
         pytest.param(evidence(gain=SMALL), NO_GAIN, "0.005", id="a gain not worth having"),
         pytest.param(evidence(gain=UNCLEAR), INFORMATIVE, "partial r", id="more data would decide on the gain"),
+        pytest.param(evidence(gain=UNCLEAR, left=0.001), NO_GAIN, "", id="more data would show nothing worth having"),
         pytest.param(evidence(gain=WIDE), INFORMATIVE, "partial r", id="much more data"),
         pytest.param(evidence(gain=NO_P), INFORMATIVE, "", id="the gain has no p value"),
         pytest.param(evidence(gain=ZERO), TOO_LITTLE, "wide", id="a partial correlation, and no gain"),
@@ -130,7 +133,7 @@ def test_the_verdict_follows_from_the_evidence(inputs, label, message):
     ],
 )
 def test_a_family_is_corrected_by_holm(gain_p, partial_p, alone, among_forty):
-    single = evidence(dataclasses.replace(UP, p=gain_p), dataclasses.replace(UP, p=partial_p), left=0.006)
+    single = evidence(dataclasses.replace(UP, p=gain_p), dataclasses.replace(UP, p=partial_p))
     family = [single, *[evidence(UNCLEAR, UNCLEAR)] * 39]
     assert verdict(single).label == alone
     in_family = label_gains(family)[0]
