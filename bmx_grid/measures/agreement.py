@@ -32,7 +32,8 @@ from bmx_grid.measures.resampling import (
 
 MAX_PAIRS = 1_000_000  # of segments, for the calibration of ties; of more, that many are drawn
 PAIRS_AT_ONCE = 500  # of systems, in a permutation test
-MOST_PARTS_PER_UNIT = 1e300  # of tie thresholds: their products with a distance are finite
+FEWEST_PARTS = 4096  # that the range of tie thresholds is divided into
+MOST_PARTS_PER_UNIT = 1e300  # their products with a distance are finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,18 +171,19 @@ def _weigh_thresholds(
     """The weight of concordant pairs, and float64[T] what each of the thresholds changes in the weight of right pairs.
 
     thresholds: float64[T] ascending, from 0. Those of the kth part of their range begin at starts[k]: most searches
-    are then among one or two.
+    are then among none, or among one or two.
     """
     count = len(thresholds)
+    n_parts = max(count, FEWEST_PARTS)
     highest = thresholds[count - 1]
-    parts_per_unit = count / highest if highest > 0 else 0.0
+    parts_per_unit = n_parts / highest if highest > 0 else 0.0
     # Of a range of nearly nothing, or without an end, all are one part.
     if not parts_per_unit < MOST_PARTS_PER_UNIT:
         parts_per_unit = 0.0
-    starts = np.zeros(count + 2, dtype=np.int64)
+    starts = np.zeros(n_parts + 2, dtype=np.int64)
     for place in range(count):
         starts[int(thresholds[place] * parts_per_unit) + 1] += 1
-    for part in range(1, count + 2):
+    for part in range(1, n_parts + 2):
         starts[part] += starts[part - 1]
     right = 0.0
     changes = np.zeros(count)
