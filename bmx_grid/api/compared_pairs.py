@@ -315,33 +315,37 @@ def _evidence(
     """
     segment_codes = other.codes
     read = _judged_rows(used, segment_codes.items)
-    roles = other.text_roles if other.has_texts else ()
-    texts = [_words(other, role, read) for role in roles]
-    unread = []
-    for role in ROLES:
-        # Without a column of hypotheses they are empty.
-        if role not in (*roles, "hypothesis") and other.segments.has(role):
-            unread.append(_words(other, role, read))
-    groups = [group[read] for group in other.segments.groups.values()]
     base = other.scores.base_scores[read]
     clusters = np.asarray(other.clusters)[read]
-    # The same of each segment, which explains nothing.
-    no_lengths = np.zeros((len(read), 1))
-    log_words = no_lengths if other.log_words is None else other.log_words[read]
-    strata = strata_of([other.segments.segments[row] for row in read], clusters, used[read])
+    has_lengths = other.log_words is not None
+    if other.log_words is None:
+        # Nothing is controlled for. Lengths are the same of each segment, which explains nothing.
+        log_words = np.zeros((len(read), 1))
+        nuisance = nuisance_of(base, log_words, (), (), clusters)
+    else:
+        log_words = other.log_words[read]
+        roles = other.text_roles if other.has_texts else ()
+        texts = [_words(other, role, read) for role in roles]
+        unread = []
+        for role in ROLES:
+            # Without a column of hypotheses they are empty.
+            if role not in (*roles, "hypothesis") and other.segments.has(role):
+                unread.append(_words(other, role, read))
+        groups = [group[read] for group in other.segments.groups.values()]
+        strata = strata_of([other.segments.segments[row] for row in read], clusters, used[read])
+        nuisance = nuisance_of(base, log_words, texts, groups, clusters, strata, unread)
     rated = select_rated(
         kind=options.statistic,
         base=base,
         human=other.segments.human_scores[read],
         log_words=log_words,
         clusters=segment_codes.clusters[read],
-        nuisance=nuisance_of(base, log_words, texts, groups, clusters, strata, unread),
+        nuisance=nuisance,
         used=used[read],
         seed=options.seed,
         items=segment_codes.items[read],
     )
     scores = [metric.scores.base_scores[read][used[read]] for metric in better]
-    has_lengths = other.log_words is not None
     return evidence_on(options.statistic, rated, scores, **options.draws, has_lengths=has_lengths, kept=kept)
 
 

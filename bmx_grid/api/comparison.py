@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +47,7 @@ from bmx_grid.evaluations.significance import ALONE
 from bmx_grid.measures.correlation import Coefficient
 from bmx_grid.measures.correlations_of_resamples import Unit
 from bmx_grid.measures.paired_tests import Alternative
-from bmx_grid.measures.resampling import CONFIDENCE, bundle_clusters, codes, number_of
+from bmx_grid.measures.resampling import CELLS, CONFIDENCE, bundle_clusters, codes, fitting, number_of, ranges
 from bmx_grid.words.attributions import AttributionSet
 from bmx_grid.words.perturbation import Role
 from bmx_grid.words.segmentation import log_words
@@ -58,6 +58,8 @@ if TYPE_CHECKING:
 # Of a level, or of segments by their grouping: roles without which it has no meaning.
 NEEDED: Mapping[str, tuple[str, ...]] = {"item": ("id", "system"), "system": ("system",), "none": ()}
 FEWEST_RESAMPLES = 40  # of tests
+MANY_METRICS = 10  # from which on the progress of their correlations is shown
+TOGETHER = 50  # metrics at most that are correlated together, between two steps of the progress
 
 
 def compare(
@@ -184,36 +186,57 @@ def _correlations(settings: Sequence[ScoredColumn], options: ComparisonOptions) 
     """A row for each metric and statistic, as of correlations.parquet, at this level and grouping."""
     import pandas as pd
 
+    rows_of_metrics: list[list[CorrelationRow]] = [[] for _ in settings]
+    # Metrics with scores of the same segments share pairs of segments and draws.
+    alike: dict[tuple[Any, bytes], list[int]] = {}
+    for place, setting in enumerate(settings):
+        scored = np.isfinite(setting.scores.base_scores)
+        alike.setdefault((setting.pair, scored.tobytes()), []).append(place)
+    shown = len(settings) if len(settings) >= MANY_METRICS else 0
+    with Progress(shown, "correlations", "metrics") as progress:
+        for places in alike.values():
+            n_segments = len(settings[places[0]].scores.base_scores)
+            for part in ranges(len(places), min(TOGETHER, fitting(CELLS, n_segments))):
+                some = places[part]
+                rows_of_part = _correlation_rows([settings[place] for place in some], options)
+                for place, rows in zip(some, rows_of_part, strict=True):
+                    rows_of_metrics[place] = rows
+                progress.advance(len(some))
     frames = []
-    for setting in settings:
+    for setting, rows in zip(settings, rows_of_metrics, strict=True):
         names = {"language_pair": setting.segments.language_pair, "metric": setting.metric_name}
-        columns = as_columns(CorrelationRow, _correlation_rows(setting, options))
-        frames.append(pd.DataFrame({**names, **columns}).drop(columns="point"))
+        frames.append(pd.DataFrame({**names, **as_columns(CorrelationRow, rows)}).drop(columns="point"))
     return pd.concat(frames, ignore_index=True)
 
 
-def _correlation_rows(setting: ScoredColumn, options: ComparisonOptions) -> list[CorrelationRow]:
-    """A row for each statistic of a metric."""
-    rows: list[CorrelationRow] = []
+def _correlation_rows(settings: Sequence[ScoredColumn], options: ComparisonOptions) -> list[list[CorrelationRow]]:
+    """For each of several metrics with scores of the same segments, a row for each statistic."""
+    first = settings[0]
+    rows_of_metrics: list[list[CorrelationRow]] = [[] for _ in settings]
     draws = options.draws
-    scores = setting.scores.base_scores[:, None]
+    points = [BASE] * len(settings)
+    scores = np.column_stack([setting.scores.base_scores for setting in settings])
 
     def add_tested_statistic(usual: Sequence[Any]) -> list[Any]:
         """The usual statistics, and the one that tests compare."""
         return list(dict.fromkeys([*usual, options.statistic]))
 
-    for human in setting.segments.judgements.aspects:
+    def add_rows(rows_by_metric: Iterable[Iterable[CorrelationRow]]) -> None:
+        for rows, further in zip(rows_of_metrics, rows_by_metric, strict=True):
+            rows += further
+
+    for human in first.segments.judgements.aspects:
         if options.level == "system":
-            rows += SystemLevel(setting, BASE, human, draws, wanted=add_tested_statistic(OF_SYSTEMS)).rows()
+            wanted = add_tested_statistic(OF_SYSTEMS)
+            add_rows(SystemLevel(setting, BASE, human, draws, wanted=wanted).rows() for setting in settings)
             continue
-        (rows_of_metric,) = segment_correlations(
-            setting, [BASE], scores, human, draws, [options.by], add_tested_statistic(CORRELATIONS)
-        )
-        rows += rows_of_metric
+        statistics = add_tested_statistic(CORRELATIONS)
+        add_rows(segment_correlations(first, points, scores, human, draws, [options.by], statistics))
         # Grouped by item, they are among these rows.
-        if options.by != "item" and setting.codes.named.any():
-            rows += correlate_within_sources(setting, [BASE], scores, human, draws)
-    return rows
+        if options.by != "item" and first.codes.named.any():
+            within = correlate_within_sources(first, points, scores, human, draws)
+            add_rows([row] for row in within)
+    return rows_of_metrics
 
 
 def _read_columns(

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.measures.correlation import FEWEST, TIE, beats
+from bmx_grid.measures.ordered import compile_kernel
 from bmx_grid.measures.resampling import (
     CELLS,
     blocks,
@@ -29,6 +32,8 @@ from bmx_grid.measures.resampling import (
 
 MAX_PAIRS = 1_000_000  # of segments, for the calibration of ties; of more, that many are drawn
 PAIRS_AT_ONCE = 500  # of systems, in a permutation test
+FEWEST_PARTS = 4096  # that the range of tie thresholds is divided into
+MOST_PARTS_PER_UNIT = 1e300  # their products with a distance are finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,55 +90,53 @@ class SegmentPairs:
         """acc_eq of float64[n] scores at a threshold that was chosen elsewhere; NaN without a pair."""
         if not len(self.first):
             return math.nan
-        gap = metric[self.first] - metric[self.second]
-        ties = np.abs(gap) <= epsilon
-        order = np.where(ties, 0.0, np.sign(gap))
-        agrees = order == self.by_human
-        return float(self.weight @ agrees)
+        return float(self.weight @ self.find_agreeing(metric, epsilon))
 
-    def calibrate(self, metric: Floats) -> tuple[float, bool, Flags]:
-        """Pairwise accuracy with ties, of float64[n] scores without NaN, at the threshold that makes it largest.
+    def find_agreeing(self, metric: Floats, epsilon: float) -> Flags:
+        """bool[M] which pairs float64[n] scores order as people do, if scores at most epsilon apart tie."""
+        agrees: Flags = compile_kernel(_find_agreeing)(metric, self.first, self.second, self.by_human, epsilon)
+        return agrees
+
+    def calibrate(self, metric: Floats) -> tuple[float, bool]:
+        """The tie threshold of float64[n] scores without NaN that makes pairwise accuracy with ties largest.
 
         Returns epsilon: pairs whose scores differ by at most this are ties (Deutsch et al. 2023); the smallest of the
-        best thresholds, NaN without a pair. Whether it does no better than tying every pair, so that the accuracy is
-        only the share of pairs that people tied. And bool[M] which pairs agree, see `shares`.
-        Equals the search over all thresholds, in one pass over the sorted differences.
+        best thresholds, NaN without a pair. And whether it does no better than tying every pair, so that the accuracy
+        is only the share of pairs that people tied.
+        Equals the search over all thresholds, in one pass over the pairs.
         """
         if not len(self.first):
-            return math.nan, False, np.empty(0, dtype=np.bool_)
-        first = metric[self.first]
-        second = metric[self.second]
-        distance = np.abs(first - second)
-        tied = self.by_human == 0
-        concordant = ~tied & (_order(first, second) == self.by_human)
+            return math.nan, False
+        first, second, weight_of_ties = self._tied
+        distances = np.abs(metric[first] - metric[second])
         # Raising the threshold past a pair makes it a tie: right if people tied it, wrong if it was concordant. So the
         # best ones are among 0 and the distances of what people tied.
-        candidates = np.append(0.0, distance[tied])
-        thresholds, place = np.unique(candidates, return_inverse=True)
-        count = len(thresholds)
-        gained = np.bincount(place[1:], self.weight[tied], count)
-        past = np.searchsorted(thresholds, distance[concordant])
-        # without those that are farther apart than the last threshold
-        lost = np.bincount(past, self.weight[concordant], count)[:count]
-        right = float(self.weight[concordant].sum())
-        # The agreement of a metric that ties everything.
-        by_ties = float(self.weight[tied].sum())
-        accuracies = right + np.cumsum(gained - lost)
+        thresholds = np.unique(np.append(0.0, distances))
+        pairs = (metric, self.first, self.second, self.by_human, self.weight)
+        right, changes = compile_kernel(_weigh_thresholds)(*pairs, thresholds)
+        accuracies = right + np.cumsum(changes)
         # the first of the best: sums of weights differ by rounding
         as_high = accuracies >= accuracies.max() - TIE
         best = int(np.argmax(as_high))
-        epsilon = float(thresholds[best])
-        only_ties = not beats(accuracies[best] - by_ties)
-        agree = np.where(distance <= epsilon, tied, concordant)
-        return epsilon, only_ties, agree
+        # A metric that ties everything has the weight of what people tied.
+        return float(thresholds[best]), not beats(accuracies[best] - weight_of_ties)
+
+    @cached_property
+    def _tied(self) -> tuple[Ints, Ints, float]:
+        """Both rows of each pair that people tied, and the weight of all of these pairs."""
+        tied = self.by_human == 0
+        return self.first[tied], self.second[tied], float(self.weight[tied].sum())
 
     def shares(self, agree: Flags) -> tuple[Floats, Floats]:
         """float64[n] the share of the pairs of each row that agree, and float64[G] that of each group; NaN of none."""
-        of_group = np.bincount(self.group, minlength=self.n_groups)
-        of_row = self._pairs_per_row(None)
-        agreed = self._pairs_per_row(agree)
+        of_row, of_group = self._sizes
         agreed_of_group = np.bincount(self.group, agree, self.n_groups)
-        return ratio(agreed, of_row), ratio(agreed_of_group, of_group)
+        return ratio(self._pairs_per_row(agree), of_row), ratio(agreed_of_group, of_group)
+
+    @cached_property
+    def _sizes(self) -> tuple[NDArray[Any], Ints]:
+        """Number of pairs of each row and of each group."""
+        return self._pairs_per_row(None), np.bincount(self.group, minlength=self.n_groups)
 
     def _pairs_per_row(self, weights: Flags | None) -> Ints | Floats:
         """Number or summed weights of the pairs that each row is in, as their first or their second."""
@@ -147,6 +150,65 @@ def _order(first: Floats, second: Floats) -> NDArray[np.int8]:
     above = (first > second).astype(np.int8)
     below = (first < second).astype(np.int8)
     return above - below
+
+
+def _find_agreeing(metric: Floats, first: Ints, second: Ints, by_human: NDArray[np.int8], epsilon: float) -> Flags:
+    """The kernel of `SegmentPairs.find_agreeing`."""
+    agrees = np.empty(len(first), dtype=np.bool_)
+    for pair in range(len(first)):
+        x = metric[first[pair]]
+        y = metric[second[pair]]
+        order = 0
+        if abs(x - y) > epsilon:
+            order = int(x > y) - int(x < y)
+        agrees[pair] = order == by_human[pair]
+    return agrees
+
+
+def _weigh_thresholds(
+    metric: Floats, first: Ints, second: Ints, by_human: NDArray[np.int8], weight: Floats, thresholds: Floats
+) -> tuple[float, Floats]:
+    """The weight of concordant pairs, and float64[T] what each of the thresholds changes in the weight of right pairs.
+
+    thresholds: float64[T] ascending, from 0. Those of the kth part of their range begin at starts[k]: most searches
+    are then among none, or among one or two.
+    """
+    count = len(thresholds)
+    n_parts = max(count, FEWEST_PARTS)
+    highest = thresholds[count - 1]
+    parts_per_unit = n_parts / highest if highest > 0 else 0.0
+    # Of a range of nearly nothing, or without an end, all are one part.
+    if not parts_per_unit < MOST_PARTS_PER_UNIT:
+        parts_per_unit = 0.0
+    starts = np.zeros(n_parts + 2, dtype=np.int64)
+    for place in range(count):
+        starts[int(thresholds[place] * parts_per_unit) + 1] += 1
+    for part in range(1, n_parts + 2):
+        starts[part] += starts[part - 1]
+    right = 0.0
+    changes = np.zeros(count)
+    for pair in range(len(first)):
+        x = metric[first[pair]]
+        y = metric[second[pair]]
+        tied = by_human[pair] == 0
+        if not tied:
+            if int(x > y) - int(x < y) != by_human[pair]:
+                continue
+            right += weight[pair]
+        distance = abs(x - y)
+        if not distance <= highest:
+            continue
+        part = int(distance * parts_per_unit)
+        place = starts[part]
+        end = starts[part + 1]
+        while place < end:
+            middle = (place + end) // 2
+            if thresholds[middle] < distance:
+                place = middle + 1
+            else:
+                end = middle
+        changes[place] += weight[pair] if tied else -weight[pair]
+    return right, changes
 
 
 def members_of(groups: Ints) -> list[Ints]:

@@ -10,6 +10,7 @@ import numpy as np
 from bmx_grid.core.errors import check_known
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.measures.correlation import FEWEST, Coefficient, below_one, check_coefficient, correlate, tau_c_of, unit
+from bmx_grid.measures.ordered import sort_values, weighted_kendall, weighted_ranks
 from bmx_grid.measures.resampling import (
     CACHED_CELLS,
     CELLS,
@@ -43,8 +44,6 @@ def weighted_correlations(kind: Coefficient, columns: Floats, human: Floats, tim
     times = np.ascontiguousarray(times)
     columns = columns[:, known]
     if kind in ("kendall", "kendall_tau_c"):
-        from bmx_grid.measures.ordered import weighted_kendall
-
         for place, column in zip(known, columns.T, strict=True):
             correlations[place] = weighted_kendall(column, human, times.T)
             if kind == "kendall_tau_c":
@@ -52,8 +51,7 @@ def weighted_correlations(kind: Coefficient, columns: Floats, human: Floats, tim
     elif kind == "pearson":
         correlations[known] = _pearson(columns, human, times)
     else:
-        for part in ranges(times.shape[1], fitting(CACHED_CELLS, len(times))):
-            correlations[known, part] = _spearman(columns, human, times[:, part])
+        correlations[known] = _spearman(columns, human, times)
     too_few = times.sum(axis=0) < FEWEST
     correlations[:, too_few] = np.nan
     return np.asarray(np.clip(correlations, -1.0, 1.0))
@@ -179,37 +177,20 @@ def _pearson(columns: Floats, human: Floats, times: Floats) -> Floats:
 
 
 def _spearman(columns: Floats, human: Floats, times: Floats) -> Floats:
-    """Ranks less their mean are halves of whole numbers: their products sum exactly, to 0 for a constant side."""
-    size = times.sum(axis=0)
-    human_ranks, human_squares = _ranks(human, times, size)
-    human_ranks *= times
-    correlations = []
-    for column in columns.T:
-        ranks, squares = _ranks(column, times, size)
-        products = np.einsum("mr,mr->r", ranks, human_ranks)
-        by_rank = ratio(products, np.sqrt(squares))
-        correlations.append(ratio(by_rank, np.sqrt(human_squares)))
-    return np.array(correlations)
-
-
-def _ranks(values: Floats, times: Floats, size: Floats) -> tuple[Floats, Floats]:
-    """float64[M, R] average ranks less their mean, and float64[R] their sums of squares."""
-    order = np.argsort(values)
-    ordered = values[order]
-    # the last place of each distinct value
-    is_last = np.append(ordered[1:] != ordered[:-1], True)
-    last = np.flatnonzero(is_last)
-    group = np.empty(len(values), dtype=np.int64)
-    group[order] = np.searchsorted(last, np.arange(len(values)))
-    tied = times[order]
-    ranks = np.cumsum(tied, axis=0)
-    if len(last) < len(values):
-        ranks = ranks[last]
-        tied = np.diff(ranks, axis=0, prepend=0)
-    # from the last place of ties to the middle of their places, less the mean of all ranks
-    ranks -= tied / 2
-    ranks -= size / 2
-    return ranks[group], np.einsum("gr,gr,gr->r", ranks, ranks, tied)
+    """Resamples that fit into a cache at a time, whose human ranks serve all columns."""
+    sorted_human = sort_values(human)
+    sorted_columns = [sort_values(column) for column in columns.T]
+    correlations = np.empty((columns.shape[1], times.shape[1]))
+    for part in ranges(times.shape[1], fitting(CACHED_CELLS, len(times))):
+        weights = np.ascontiguousarray(times[:, part])
+        human_ranks, human_squares = weighted_ranks(*sorted_human, weights)
+        human_ranks *= weights
+        for place, sorted_column in enumerate(sorted_columns):
+            ranks, squares = weighted_ranks(*sorted_column, weights)
+            products = np.einsum("mr,mr->r", ranks, human_ranks)
+            by_rank = ratio(products, np.sqrt(squares))
+            correlations[place, part] = ratio(by_rank, np.sqrt(human_squares))
+    return correlations
 
 
 Unit = Literal["inputs", "systems", "both"]

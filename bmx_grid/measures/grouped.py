@@ -347,8 +347,8 @@ def grouped_acc_eq(
     epsilons = []
     notes = []
     for column in scores.T:
-        epsilon, only_ties, agree = pairs.calibrate(column)
-        of_segment, of_group = pairs.shares(agree)
+        epsilon, only_ties = pairs.calibrate(column)
+        of_segment, of_group = pairs.shares(pairs.find_agreeing(column, epsilon))
         # a segment whose pairs were not drawn counts as its group does
         of_segments.append(np.where(np.isnan(of_segment), of_group[groups], of_segment))
         of_groups.append(of_group)
@@ -385,8 +385,8 @@ def acc_eq_of_halves(
     right_pairs = SegmentPairs.from_groups(human[right], groups[right], seed=seed)
     means = []
     for column in scores.T:
-        left_epsilon, *_ = left_pairs.calibrate(column[left])
-        right_epsilon, *_ = right_pairs.calibrate(column[right])
+        left_epsilon, _ = left_pairs.calibrate(column[left])
+        right_epsilon, _ = right_pairs.calibrate(column[right])
         # each half is judged at the tie threshold of the other
         on_left = left_pairs.agreement(column[left], right_epsilon)
         on_right = right_pairs.agreement(column[right], left_epsilon)

@@ -16,8 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.core.ragged import Floats, Ints
+from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.measures.aggregation import PRECISION
+
+LANES = 64  # resamples whose pairs are counted at a time: a cache holds their trees
 
 
 def ordered_grid(kendall: bool, means: Floats, base: Floats, human: Floats, w: Floats) -> Floats:
@@ -227,60 +229,137 @@ def weighted_kendall(x: Floats, human: Floats, weights: Floats) -> Floats:
 
     Whole weights are counted exactly.
     """
-    by_x = np.argsort(x, kind="stable")
-    dense_x = dense_ranks(x)[by_x]
-    dense_human = dense_ranks(human)[by_x]
-    ordered_weights = np.ascontiguousarray(weights[:, by_x])
-    taus: Floats = compile_kernel(_tau_b)(dense_x, dense_human, ordered_weights)
+    dense_x = dense_ranks(x)
+    dense_human = dense_ranks(human)
+    # of equal x the y ascend
+    order = np.lexsort([dense_human, dense_x])
+    taus: Floats = compile_kernel(_tau_b)(dense_x[order], dense_human[order], order, np.ascontiguousarray(weights.T))
     return taus
 
 
-def _tau_b(x: Ints, y: Ints, weights: Floats) -> Any:
-    """The kernel: weighted tau-b of dense ranks x (ascending) and y for each row of weights; whole counts are exact."""
+def _tau_b(x: Ints, y: Ints, order: Ints, times: Floats) -> Any:
+    """The kernel: weighted tau-b of dense ranks x (ascending) and y (ascending among equal x); whole counts are exact.
+
+    order: int64[M] the rows of the pairs in times, float64[M, R]. LANES resamples at a time take the same way through
+    the tree: the innermost loops handle several resamples in one instruction.
+    """
     n = len(x)
+    n_resamples = times.shape[1]
     levels = 0
     for place in range(n):
         levels = max(levels, y[place] + 1)
-    result = np.full(len(weights), np.nan)
-    tree = np.empty(levels + 1)
-    of_y = np.empty(levels)
-    for row in range(len(weights)):
-        tree[:] = 0.0  # a Fenwick tree of the weights by human rank
-        of_y[:] = 0.0
-        seen = 0.0
-        net = 0.0
-        ties_x = 0.0
+    result = np.full(n_resamples, np.nan)
+    for start in range(0, n_resamples, LANES):
+        weights = times[:, start : start + LANES]
+        width = weights.shape[1]
+        tree = np.zeros((levels + 1, width))  # a Fenwick tree of the weights by human rank
+        of_y = np.zeros((levels, width))
+        of_x = np.zeros(width)
+        of_both = np.zeros(width)
+        below = np.zeros(width)
+        seen = np.zeros(width)
+        ties_x = np.zeros(width)
+        ties_of_both = np.zeros(width)
+        concordant = np.zeros(width)
         first = 0
         while first < n:
+            of_x[:] = 0.0
+            of_both[:] = 0.0
             last = first
-            level = 0.0
             while last < n and x[last] == x[first]:
-                weight = weights[row, last]
-                if weight > 0:
-                    below = 0.0
-                    node = y[last]
-                    while node > 0:
-                        below += tree[node]
-                        node -= node & -node
-                    net += weight * (below - (seen - below - of_y[y[last]]))
-                    level += weight
+                if last > first and y[last] != y[last - 1]:
+                    for lane in range(width):
+                        ties_of_both[lane] += of_both[lane] * of_both[lane]
+                        of_both[lane] = 0.0
+                below[:] = 0.0
+                node = y[last]
+                while node > 0:
+                    branch = tree[node]
+                    for lane in range(width):
+                        below[lane] += branch[lane]
+                    node -= node & -node
+                weight = weights[order[last]]
+                of_level = of_y[y[last]]
+                for lane in range(width):
+                    concordant[lane] += weight[lane] * below[lane]
+                    of_x[lane] += weight[lane]
+                for lane in range(width):
+                    of_both[lane] += weight[lane]
+                    of_level[lane] += weight[lane]
                 last += 1
             for place in range(first, last):
-                weight = weights[row, place]
-                if weight > 0:
-                    of_y[y[place]] += weight
-                    node = y[place] + 1
-                    while node <= levels:
-                        tree[node] += weight
-                        node += node & -node
-            seen += level
-            ties_x += level * level
+                weight = weights[order[place]]
+                node = y[place] + 1
+                while node <= levels:
+                    branch = tree[node]
+                    for lane in range(width):
+                        branch[lane] += weight[lane]
+                    node += node & -node
+            for lane in range(width):
+                seen[lane] += of_x[lane]
+                ties_x[lane] += of_x[lane] * of_x[lane]
+                ties_of_both[lane] += of_both[lane] * of_both[lane]
             first = last
-        ties_y = 0.0
-        for rank in range(levels):
-            ties_y += of_y[rank] * of_y[rank]
-        untied_x = (seen * seen - ties_x) / 2
-        untied_y = (seen * seen - ties_y) / 2
-        if untied_x > 0 and untied_y > 0:
-            result[row] = net / np.sqrt(untied_x) / np.sqrt(untied_y)
+        for lane in range(width):
+            ties_y = 0.0
+            for rank in range(levels):
+                ties_y += of_y[rank, lane] * of_y[rank, lane]
+            squared = seen[lane] * seen[lane]
+            untied_x = (squared - ties_x[lane]) / 2
+            untied_y = (squared - ties_y) / 2
+            # Pairs that tie on neither side are concordant or discordant.
+            untied = (squared - ties_x[lane] - ties_y + ties_of_both[lane]) / 2
+            net = 2 * concordant[lane] - untied
+            if untied_x > 0 and untied_y > 0:
+                result[start + lane] = net / np.sqrt(untied_x) / np.sqrt(untied_y)
     return result
+
+
+def sort_values(values: Floats) -> tuple[Ints, Flags]:
+    """int64[M] the places of M values by ascending value; bool[M] which of them are the last of equal values."""
+    order = np.argsort(values)
+    ordered = values[order]
+    is_last = np.append(ordered[1:] != ordered[:-1], True)
+    return order, is_last
+
+
+def weighted_ranks(order: Ints, is_last: Flags, times: Floats) -> tuple[Floats, Floats]:
+    """float64[M, R] average ranks less their mean of M values, each repeated float64[M, R] times; their squares' sums.
+
+    order, is_last: of `sort_values`. Ranks are halves of whole numbers: their products sum exactly, to 0 for a
+    constant side.
+    """
+    ranked: tuple[Floats, Floats] = compile_kernel(_weighted_ranks)(order, is_last, times)
+    return ranked
+
+
+def _weighted_ranks(order: Ints, is_last: Flags, times: Floats) -> tuple[Floats, Floats]:
+    """The kernel of `weighted_ranks`."""
+    n, n_resamples = times.shape
+    ranks = np.empty((n, n_resamples))
+    squares = np.zeros(n_resamples)
+    # of the rank of the values that follow, less the mean of all ranks
+    reached = np.zeros(n_resamples)
+    tied = np.zeros(n_resamples)
+    for place in range(n):
+        weight = times[place]
+        for resample in range(n_resamples):
+            reached[resample] -= weight[resample] / 2
+    first = 0
+    for place in range(n):
+        weight = times[order[place]]
+        for resample in range(n_resamples):
+            tied[resample] += weight[resample]
+        if not is_last[place]:
+            continue
+        for row in order[first : place + 1]:
+            rank = ranks[row]
+            for resample in range(n_resamples):
+                # the middle of the places of equal values
+                rank[resample] = reached[resample] + tied[resample] / 2
+        for resample in range(n_resamples):
+            squares[resample] += rank[resample] * rank[resample] * tied[resample]
+            reached[resample] += tied[resample]
+            tied[resample] = 0.0
+        first = place + 1
+    return ranks, squares

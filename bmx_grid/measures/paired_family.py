@@ -32,7 +32,17 @@ from bmx_grid.measures.paired_tests import (
     strength,
     unit_variance,
 )
-from bmx_grid.measures.resampling import CONFIDENCE, FEWEST_CLUSTERS, draws, number_of, sums_by, swaps
+from bmx_grid.measures.resampling import (
+    CELLS,
+    CONFIDENCE,
+    FEWEST_CLUSTERS,
+    draws,
+    fitting,
+    number_of,
+    ranges,
+    sums_by,
+    swaps,
+)
 
 DIRECTIONS = {"two-sided": 0, "greater": 1, "less": -1}
 OF_METRIC = (1, 3, 5)  # places in `pair_columns` of x, x^2 and x human, which differ between metrics
@@ -133,15 +143,19 @@ def _extreme_by_block(
     least = strength(observed, alternative) - TIE
     count = compile_kernel(_count_swaps)
     everything = [np.arange(len(human))]
+    by_sum = np.ascontiguousarray(by_unit.T)
     for swap in swaps_of_units:
-        moved = (swap.T @ by_unit).reshape(swap.shape[1], -1, len(OF_METRIC))
-        counts, is_lost = count(moved, of_metric, constant, pairs, least, DIRECTIONS[alternative])
-        for place in np.flatnonzero(is_lost):
-            # Digits were lost: anew from the rows.
-            left, right = pairs[place]
-            differences = after_swaps("pearson", scores[:, left], scores[:, right], human, unit, swap, everything)
-            counts[place] = (~(strength(differences, alternative) < least[place])).sum()
-        yield counts, swap.shape[1]
+        # As many swaps at a time as leave the sums of all metrics in few megabytes.
+        for part in ranges(swap.shape[1], fitting(CELLS, len(by_sum))):
+            some = swap[:, part]
+            moved = (by_sum @ some).reshape(-1, len(OF_METRIC), some.shape[1])
+            counts, is_lost = count(moved, of_metric, constant, pairs, least, DIRECTIONS[alternative])
+            for place in np.flatnonzero(is_lost):
+                # Digits were lost: anew from the rows.
+                left, right = pairs[place]
+                differences = after_swaps("pearson", scores[:, left], scores[:, right], human, unit, some, everything)
+                counts[place] = (~(strength(differences, alternative) < least[place])).sum()
+            yield counts, some.shape[1]
 
 
 def _count_swaps(
@@ -149,35 +163,52 @@ def _count_swaps(
 ) -> tuple[Ints, Flags]:
     """int64[P] how many swaps reach `least`, float64[P]; bool[P] whether a difference was undefined.
 
-    moved: float64[R, K, 3] sums of x, x^2 and x human over the swapped units; whole: float64[K, 3] over all units.
-    constant: how many rows, and the sums of human scores and of their squares. Compiled, as pairs times swaps are many.
+    moved: float64[K, 3, R] sums of x, x^2 and x human over the swapped units; whole: float64[K, 3] over all units.
+    constant: how many rows, and the sums of human scores and of their squares. Compiled, as pairs times swaps are many:
+    the innermost loop has no branch and no division, so that it handles several swaps in one instruction.
     """
     counts = np.zeros(len(pairs), dtype=np.int64)
     is_lost = np.zeros(len(pairs), dtype=np.bool_)
-    n = constant[0]
-    human = constant[1] / n
-    variance_human = constant[2] / n - human**2
-    human_is_kept = variance_human > LEAST_KEPT_VARIANCE * constant[2] / n
-    r = np.empty(2)
-    for swap in range(len(moved)):
-        for pair in range(len(pairs)):
-            is_kept = human_is_kept
-            for side in range(2):
-                own = pairs[pair, side]
-                other = pairs[pair, 1 - side]
-                x = (whole[own, 0] + moved[swap, other, 0] - moved[swap, own, 0]) / n
-                squared = (whole[own, 1] + moved[swap, other, 1] - moved[swap, own, 1]) / n
-                product = (whole[own, 2] + moved[swap, other, 2] - moved[swap, own, 2]) / n
-                variance = squared - x**2
-                if variance > LEAST_KEPT_VARIANCE * squared:
-                    r[side] = (product - x * human) / math.sqrt(variance * variance_human)
-                else:
-                    is_kept = False
-            if not is_kept:
-                is_lost[pair] = True
-                continue
-            spoken = r[0] - r[1]
-            spoken = abs(spoken) if direction == 0 else direction * spoken
-            if not spoken < least[pair]:
-                counts[pair] += 1
+    n_swaps = moved.shape[2]
+    per_row = 1.0 / constant[0]
+    human = constant[1] * per_row
+    variance_human = constant[2] * per_row - human**2
+    if not variance_human > LEAST_KEPT_VARIANCE * constant[2] * per_row:
+        is_lost[:] = True
+        return counts, is_lost
+    deviation_human = math.sqrt(variance_human)
+    for pair in range(len(pairs)):
+        left = pairs[pair, 0]
+        right = pairs[pair, 1]
+        x_left, x_right = moved[left, 0], moved[right, 0]
+        squared_left, squared_right = moved[left, 1], moved[right, 1]
+        product_left, product_right = moved[left, 2], moved[right, 2]
+        reached = least[pair] * deviation_human
+        # Without a direction the larger of both signs counts.
+        sign = -1.0 if direction < 0 else 1.0
+        other_sign = 1.0 if direction > 0 else -1.0
+        n_reached = 0
+        n_kept = 0
+        for swap in range(n_swaps):
+            x_moves = x_right[swap] - x_left[swap]
+            squared_moves = squared_right[swap] - squared_left[swap]
+            product_moves = product_right[swap] - product_left[swap]
+            x = (whole[left, 0] + x_moves) * per_row
+            y = (whole[right, 0] - x_moves) * per_row
+            squared_x = (whole[left, 1] + squared_moves) * per_row
+            squared_y = (whole[right, 1] - squared_moves) * per_row
+            variance_x = squared_x - x * x
+            variance_y = squared_y - y * y
+            covariance_x = (whole[left, 2] + product_moves) * per_row - x * human
+            covariance_y = (whole[right, 2] - product_moves) * per_row - y * human
+            deviation_x = math.sqrt(variance_x)
+            deviation_y = math.sqrt(variance_y)
+            # The difference of both r, and what it must reach, times all deviations.
+            difference = covariance_x * deviation_y - covariance_y * deviation_x
+            bound = reached * deviation_x * deviation_y
+            n_reached += (sign * difference >= bound) | (other_sign * difference >= bound)
+            is_kept = (variance_x > LEAST_KEPT_VARIANCE * squared_x) & (variance_y > LEAST_KEPT_VARIANCE * squared_y)
+            n_kept += is_kept
+        counts[pair] = n_reached
+        is_lost[pair] = n_kept < n_swaps
     return counts, is_lost

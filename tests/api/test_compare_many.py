@@ -6,7 +6,7 @@ import pytest
 
 import bmx_grid as bmx
 from bmx_grid.api import compared as compared_module
-from bmx_grid.api import compared_pairs
+from bmx_grid.api import compared_pairs, comparison
 from bmx_grid.evaluations import boost_evidence
 from bmx_grid.measures import resampling
 
@@ -82,3 +82,20 @@ def test_gains_of_many_metrics_are_those_of_each_two(frame):
         for name in ("gain", "gain_low", "gain_high"):
             # Rounding of products of other shapes.
             assert getattr(row, name) == pytest.approx(alone[name], abs=1e-12), (row.compared, row.against)
+
+
+@pytest.mark.filterwarnings("ignore:.*no score in column 'fourth'")
+@pytest.mark.parametrize("by", ["none", "item", "system"])
+def test_correlations_of_many_metrics_are_those_of_each(frame, by, monkeypatch):
+    """In parts of two, and of metrics with scores of the same segments."""
+    monkeypatch.setattr(comparison, "TOGETHER", 2)
+    rng = np.random.default_rng(1)
+    for name in ("third", "fourth", "fifth"):
+        frame[name] = frame["score"] + rng.normal(size=1200).round(1)
+    frame.loc[:99, "fourth"] = np.nan
+    names = ["good", "bad", "third", "fourth", "fifth"]
+    together = bmx.compare(frame, names, by=by, resamples=60).correlations
+    for name in names:
+        alone = bmx.compare(frame, name, by=by, resamples=60).correlations
+        rows = together[together["metric"] == name].reset_index(drop=True)
+        pd.testing.assert_frame_equal(rows, alone, rtol=0, atol=1e-12, check_exact=False)

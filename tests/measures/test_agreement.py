@@ -11,8 +11,8 @@ from bmx_grid.measures.agreement import SegmentPairs, spa
 
 def acc_eq(metric, human, groups, **options):
     pairs = SegmentPairs.from_groups(human, groups, **options)
-    epsilon, only_ties, agree = pairs.calibrate(metric)
-    by_row, by_group = pairs.shares(agree)
+    epsilon, only_ties = pairs.calibrate(metric)
+    by_row, by_group = pairs.shares(pairs.find_agreeing(metric, epsilon))
     result = SimpleNamespace(pairs=pairs, epsilon=epsilon, only_ties=only_ties, by_row=by_row, by_group=by_group)
     result.accuracy = pairs.agreement(metric, epsilon)
     known = by_group[np.isfinite(by_group)]

@@ -67,14 +67,16 @@ def test_weights_are_repetitions(kind, values, monkeypatch):
     assert np.isnan(correlations[2]).all(), "a column that is not finite"
 
 
-def test_the_compiled_kernel_of_kendall_stays_inside_its_arrays(monkeypatch):
+@pytest.mark.parametrize("kind", ["kendall", "spearman"])
+def test_compiled_kernels_stay_inside_their_arrays(kind, monkeypatch):
     """Python raises IndexError where compiled code writes to memory that is not its own."""
     monkeypatch.setattr(ordered, "compile_kernel", lambda function: function)
     rng = np.random.default_rng(3)
     x, human = rng.integers(0, 9, (2, 17)).astype(float)
-    weights = draws(rng, 17, 5)
-    expected = [SCIPY["kendall"](np.repeat(x, row), np.repeat(human, row)) for row in weights.astype(int)]
-    np.testing.assert_allclose(ordered.weighted_kendall(x, human, weights), expected, atol=1e-12)
+    # A full block of resamples, and the beginning of another one.
+    weights = draws(rng, 17, ordered.LANES + 5)
+    expected = [SCIPY[kind](np.repeat(x, row), np.repeat(human, row)) for row in weights.astype(int)]
+    np.testing.assert_allclose(weighted_correlation(kind, x, human, weights), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", SCIPY)
