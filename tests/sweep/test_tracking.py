@@ -9,7 +9,6 @@ import shutil
 import signal
 import sqlite3
 import subprocess
-import sys
 import urllib.request
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -21,7 +20,7 @@ import pyarrow as pa
 import pytest
 from filelock import FileLock
 from some_results import make_result, with_evaluated, with_grid, without_point
-from started import PATIENCE, free_port, start, wait_for, wait_until_alone
+from started import PATIENCE, Forked, free_port, wait_for, wait_until_alone
 from tracked import (
     CONFIG,
     CURVES,
@@ -597,18 +596,15 @@ def test_the_printed_command_shows_the_sweep(swept, tmp_path, capsys, monkeypatc
 
 
 @pytest.mark.processes
-def test_of_the_same_command_twice_at_once_the_second_waits_and_nothing_is_there_twice(template, tmp_path):
+def test_of_the_same_command_twice_at_once_the_second_waits_and_nothing_is_there_twice(forks, template, tmp_path):
     shutil.copy(template, tmp_path / "mlflow.db")
     chosen = ["+sweep=quickstart", "metric=[chrf]", "explainer=[erasure]", "dataset.sample.language_pairs=[de-en]"]
     folders = [f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}", "tracking.experiment=tests"]
-    command = [sys.executable, "-m", "bmx_grid", *chosen, *folders, "evaluation=[grid]", "executor=sequential"]
+    command = ["-m", "bmx_grid", *chosen, *folders, "evaluation=[grid]", "executor=sequential"]
     with FileLock(tmp_path / "out" / LOCK):
-        both = [start(command, tmp_path) for _ in range(2)]
+        both = [Forked(forks, command, tmp_path) for _ in range(2)]
         for running in both:
-            waiting = running.stdout.readline()
-            while "another run is writing to" not in waiting:
-                assert waiting, running.stderr.read()
-                waiting = running.stdout.readline()
+            wait_for(lambda running=running: "another run is writing to" in running.printed()[0])
     ended = [running.communicate(timeout=15 * PATIENCE)[0] for running in both]
     assert [running.returncode for running in both] == [0, 0]
     assert sorted("is up to date" in out for out in ended) == [False, True]

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import re
+import signal
 import socket
 import sqlite3
 import subprocess
@@ -17,6 +18,7 @@ import pytest
 from fakes import ROOT
 from filelock import FileLock
 from some_results import make_result
+from started import Forked
 from tracked import CONFIG, CURVES, HEADLINE, SCALARS, client, n_points, runs_of, started, track
 
 from bmx_grid.sweep import mlflow_store
@@ -242,14 +244,13 @@ for number in range(1000):
 
 
 @pytest.mark.processes
-def test_what_was_killed_while_it_wrote_is_completed_with_every_point_once(folder):
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])}
-    killed = subprocess.Popen([sys.executable, "-c", LOG, str(folder)], env=environment)
+def test_what_was_killed_while_it_wrote_is_completed_with_every_point_once(folder, forks):
+    killed = Forked(forks, ["-c", LOG, str(folder)], folder.parent)
     while n_points(folder) < 5 * (CURVES + SCALARS):
-        assert killed.poll() is None
+        assert killed.poll() is None, killed.printed()
         time.sleep(0.01)
-    killed.kill()
-    killed.wait()
+    os.kill(killed.pid, signal.SIGKILL)
+    assert killed.wait() == -signal.SIGKILL
     begun = len(runs_of(folder)[1])
     again = [make_result(language_pair=str(number)) for number in range(begun)]
     assert track(folder, again).failure is None
