@@ -19,11 +19,16 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.pop("MLFLOW_TRACKING_URI", None)
 os.environ.pop("MLFLOW_EXPERIMENT_NAME", None)
 
+import omegaconf
 import pytest
 import slurm_here
 import tiny_models
 from fakes import ROOT, composed
 from forks import server
+from omegaconf import grammar_parser
+
+# A sixth of each composition parses the same references again; nothing changes the trees.
+omegaconf.base.parse = omegaconf._utils.parse = functools.lru_cache(10_000)(grammar_parser.parse)
 
 # Nothing is garbage before the tests run: until `pytest_collection_finish` it is not looked for, a second per process.
 gc.disable()

@@ -182,7 +182,7 @@ class Fork:
 
 @contextmanager
 def server(folder: Path) -> Iterator[str]:
-    """The address of a server, the same for all processes that name the folder: it ends with the last of their blocks."""
+    """The address of a server, of all processes that name the folder: it ends with the last of their blocks."""
     from filelock import FileLock
 
     address, users = folder / "forks", folder / "users"

@@ -57,7 +57,7 @@ from bmx_grid.sweep.mlflow_runs import (
 from bmx_grid.sweep.mlflow_store import AT_ONCE, check_artifact
 from bmx_grid.sweep.settings import NotRun
 from bmx_grid.sweep.tables import write_parquet
-from bmx_grid.sweep.tracking import MlflowTracker, Tracker
+from bmx_grid.sweep.tracking import SQLITE, MlflowTracker, Tracker
 
 PAPER = {"p": tuple((np.arange(-300, 300) / 10).tolist()), "w": (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)}
 
@@ -260,7 +260,6 @@ def delete_experiment(folder):
     mlflow.delete_experiment(mlflow.get_experiment_by_name("tests").experiment_id)
 
 
-@pytest.mark.parametrize("is_server", [False, True], ids=["database", "server"])
 @pytest.mark.parametrize(
     ("change", "is_whole"),
     [
@@ -274,17 +273,16 @@ def delete_experiment(folder):
         pytest.param(begin_store_anew, False, id="the database was begun anew"),
     ],
 )
-def test_a_repeated_sweep_knows_whether_its_runs_are_still_in_the_store(
-    folder, monkeypatch, change, is_whole, is_server
-):
+def test_a_repeated_sweep_knows_whether_its_runs_are_still_in_the_store(folder, monkeypatch, change, is_whole):
+    """Whether it looks into the database, or asks for the runs as it asks a server."""
     runs = track(folder, [make_result(metric=name) for name in ("chrf", "bleu")]).identify_runs("s", folder)
     runs = json.loads(json.dumps(runs))  # as from a stamp
     assert len(runs["runs"]) == 5
     change(folder)
-    if is_server:
-        monkeypatch.setattr("bmx_grid.sweep.tracking.SQLITE", "no address begins with this")
-    assert MlflowTracker(address(folder), "tests").has_runs("s", folder, runs) is is_whole
-    assert not MlflowTracker(address(folder), "others").has_runs("s", folder, runs)
+    for beginning in (SQLITE, "no address begins with this"):
+        monkeypatch.setattr("bmx_grid.sweep.tracking.SQLITE", beginning)
+        assert MlflowTracker(address(folder), "tests").has_runs("s", folder, runs) is is_whole, beginning
+        assert not MlflowTracker(address(folder), "others").has_runs("s", folder, runs), beginning
 
 
 @pytest.mark.parametrize("runs", [None, {}, "sqlite:///mlflow.db tests", {"runs": 3}, [1]])
