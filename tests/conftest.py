@@ -19,11 +19,19 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.pop("MLFLOW_TRACKING_URI", None)
 os.environ.pop("MLFLOW_EXPERIMENT_NAME", None)
 
+import omegaconf
 import pytest
 import slurm_here
 import tiny_models
 from fakes import ROOT, composed
 from forks import server
+from omegaconf import grammar_parser
+
+# A sixth of each composition parses the same references again; nothing changes the trees.
+omegaconf.base.parse = omegaconf._utils.parse = functools.lru_cache(10_000)(grammar_parser.parse)
+
+# Nothing is garbage before the tests run: until `pytest_collection_finish` it is not looked for, a second per process.
+gc.disable()
 
 FIRST = ("test_doc_pages.py", "test_interrupts.py", "test_judged_sweep.py", "test_sweep.py", "test_tracking_faults.py")
 
@@ -45,6 +53,7 @@ def pytest_collection_finish() -> None:
     """The garbage collector leaves alone what is loaded by now, which stays: a tenth of the time went there."""
     gc.collect()
     gc.freeze()
+    gc.enable()
     gc.set_threshold(20_000, 20, 20)
 
 
@@ -101,11 +110,16 @@ def tiny_model(tmp_path_factory) -> Callable[[str], str]:
     return functools.cache(lambda name: str(getattr(tiny_models, f"tiny_{name}")(folder / name)))
 
 
+def shared_folder(factory: pytest.TempPathFactory) -> Path:
+    """The folder that all processes of one run of the tests have in common."""
+    base = factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
 @pytest.fixture(scope="session")
 def template(tmp_path_factory) -> Path:
     """A fresh database of MLflow, made once for all processes of the tests: MLflow takes seconds for it."""
-    base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "template"
+    folder = shared_folder(tmp_path_factory) / "template"
     from filelock import FileLock
 
     with FileLock(folder.with_suffix(".lock")):
@@ -121,8 +135,8 @@ def template(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def forks(tmp_path_factory) -> Iterator[str]:
-    """The address of the server of forks.py."""
-    with server(tmp_path_factory.mktemp("forks")) as address:
+    """The address of the server of forks.py, the same for all processes of the tests."""
+    with server(shared_folder(tmp_path_factory)) as address:
         yield address
 
 

@@ -1,6 +1,6 @@
 """A Python that has imported what sweeps import, and of which programs that tests start are forks.
 
-python forks.py serve SOCKET           answers until its standard input is closed
+python forks.py serve SOCKET           answers until nobody holds the other end of its standard input
 python forks.py run SOCKET -m bmx_grid ARGUMENTS...    the program, as `python` would run it
 
 A fork is alone in a new session, has the streams, the folder and the environment of who asks, and ends as every Python
@@ -29,6 +29,7 @@ LIBRARIES = (
 # polars wrote.
 FORKED = {"jemalloc_bg_thd", "polars-ooc-clea"}
 LENGTH = 8  # bytes of a number on the socket
+SERVERS: list[subprocess.Popen] = []  # that this process began
 
 
 def serve(address: str) -> dict[str, object] | None:
@@ -152,16 +153,27 @@ class Fork:
         self._connection.connect(address)
         socket.send_fds(self._connection, [len(message).to_bytes(LENGTH)], streams)
         self._connection.sendall(message)
-        self.pid = int.from_bytes(self._connection.recv(LENGTH, socket.MSG_WAITALL))
+        self.pid = self._number()
+
+    def _number(self) -> int:
+        said = self._connection.recv(LENGTH, socket.MSG_WAITALL)
+        assert len(said) == LENGTH, "the server of forks has ended"
+        return int.from_bytes(said, signed=True)
 
     def wait(self, timeout: float | None = None) -> int:
         """The status, as `subprocess` gives it. Raises TimeoutError."""
         if self.returncode is None:
             self._connection.settimeout(timeout)
-            status = self._connection.recv(LENGTH)
+            self.returncode = self._number()
             self._connection.close()
-            self.returncode = int.from_bytes(status, signed=True)
         return self.returncode
+
+    def poll(self) -> int | None:
+        """The status, None as long as it runs."""
+        try:
+            return self.wait(0.001)
+        except TimeoutError:
+            return None
 
     def leave(self) -> None:
         """As if this process had ended: the program is killed."""
@@ -170,15 +182,36 @@ class Fork:
 
 @contextmanager
 def server(folder: Path) -> Iterator[str]:
-    """The address of a server, which forks as long as the block runs."""
-    address = str(folder / "forks")
+    """The address of a server, of all processes that name the folder: it ends with the last of their blocks."""
+    from filelock import FileLock
+
+    address, users = folder / "forks", folder / "users"
+    with FileLock(folder / "forks.lock"):
+        try:
+            using = os.open(users, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:  # there is none, or it has ended
+            address.unlink(missing_ok=True)
+            using = begin(address, users)
+    try:
+        yield str(address)
+    finally:
+        os.close(using)
+
+
+def begin(address: Path, users: Path) -> int:
+    """Start a server, for as long as somebody holds what is returned, or has opened `users`."""
+    users.unlink(missing_ok=True)
+    os.mkfifo(users)
+    ends = os.open(users, os.O_RDONLY | os.O_NONBLOCK)
+    using = os.open(users, os.O_WRONLY)
     paths = {"PYTHONPATH": str(Path(__file__).parent.parent)}
-    command = [sys.executable, __file__, "serve", address]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "start_new_session": True}
-    with subprocess.Popen(command, env=os.environ | paths, **pipes) as serving:
-        assert serving.stdout.readline() == b"ready\n"
-        yield address
-        serving.stdin.close()
+    command = [sys.executable, __file__, "serve", str(address)]
+    pipes = {"stdin": ends, "stdout": subprocess.PIPE, "start_new_session": True}
+    serving = subprocess.Popen(command, env=os.environ | paths, **pipes)
+    os.close(ends)
+    SERVERS.append(serving)
+    assert serving.stdout.readline() == b"ready\n"
+    return using
 
 
 def path_of_python() -> list[str]:

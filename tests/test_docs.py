@@ -94,14 +94,21 @@ def test_the_outputs_of_a_notebook_are_what_its_code_shows(name, tmp_path):
     assert "image/png" in text and str(ROOT) not in text and "/tmp" not in text, "nothing of this machine"
 
 
-@pytest.fixture
-def reference(monkeypatch):
+@pytest.fixture(scope="module")
+def reference():
     """What makes the pages of the site that are made from code."""
-    monkeypatch.syspath_prepend(str(ROOT / "docs" / "site"))
-    return importlib.import_module("reference")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT / "docs" / "site"))
+        return importlib.import_module("reference")
 
 
-def test_every_page_made_from_code_has_every_option_and_column(reference):
+@pytest.fixture(scope="module")
+def made(reference):
+    """Those pages, made once: a page starts a program for each command."""
+    return reference.pages()
+
+
+def test_every_page_made_from_code_has_every_option_and_column(reference, made):
     shown = reference.configuration()
     for group in groups():
         for name in options(group):
@@ -109,13 +116,13 @@ def test_every_page_made_from_code_has_every_option_and_column(reference):
     written = reference.files()
     assert "## grid.parquet" in written and "| `p_holm` | number |" in written
     assert re.search(r"\| `partial_r` \| number \| \S+", written), "what the docstring of a row says of a column"
-    helps = reference.commands()
+    helps = made["reference/commands.md"]
     assert all(f"## bmx-grid {name}".rstrip() in helps for name in reference.COMMANDS)
 
 
 @pytest.mark.parametrize(("page", "module"), [("python", bmx_grid), ("measures", measures)])
-def test_the_reference_has_every_public_name(reference, page, module):
-    text = reference.pages()[f"reference/{page}.md"]
+def test_the_reference_has_every_public_name(made, page, module):
+    text = made[f"reference/{page}.md"]
     for name in module.__all__:
         if name == "__version__":
             continue
@@ -136,14 +143,14 @@ def pages_of(nav):
     return found
 
 
-def test_the_navigation_has_every_page_under_one_title(reference):
+def test_the_navigation_has_every_page_under_one_title(reference, made):
     nav = pages_of(yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"])
     pages = [page for _, page in nav if page is not None]
     docs = ROOT / "docs"
     written = [path.relative_to(docs).as_posix() for path in docs.rglob("*.md")]
     notebooks = [f"{path.stem}.md" for path in docs.glob("*.ipynb")]
     placed = [page for page in reference.placed().values() if page.endswith(".md")]
-    assert sorted(pages) == sorted([*written, *notebooks, *placed, *reference.pages()])
+    assert sorted(pages) == sorted([*written, *notebooks, *placed, *made])
     titles = [title for title, _ in nav if title is not None]
     assert len(titles) == len(set(titles))
 

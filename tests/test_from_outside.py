@@ -5,13 +5,13 @@ A metric and an explainer: docs/how-to/add_a_metric_or_explainer.md, which test_
 
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from fakes import ROOT
+from started import Forked
 
 from bmx_grid.commands.analyse import main as analyse
 from bmx_grid.commands.run import main as sweep
@@ -25,7 +25,7 @@ PAGES = (
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
+def folder(tmp_path_factory, forks) -> Path:
     """A sweep with all of them, run as a user would run it."""
     place = tmp_path_factory.mktemp("outside")
     for page in PAGES:
@@ -34,20 +34,21 @@ def folder(tmp_path_factory) -> Path:
             (place / name).parent.mkdir(parents=True, exist_ok=True)
             (place / name).write_text(block)
     (place / "ext" / "__init__.py").write_text("")
-    run(place)
+    run(forks, place)
     return place
 
 
-def run(place: Path) -> str:
+def run(forks: str, place: Path) -> str:
     chosen = ("metric=[chrf]", "explainer=[erasure]", "boost=[power_mean_grid,median]", "executor=noted")
     evaluated = "evaluation=[grid,boosts,per_system]"
     small = ("dataset=[sample]", "dataset.sample.language_pairs=[de-en]", "limit=9", "tracking=none")
     asked = ("questions=[ext.question]", "output_dir=out", "cache_dir=cache")
     known = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{place}", "BMX_ALLOWED_PACKAGES": "ext"}
-    command = [sys.executable, "-m", "bmx_grid", "--config-dir", "conf", *chosen, evaluated, *small, *asked]
-    done = subprocess.run(command, cwd=place, env=known, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    command = ["-m", "bmx_grid", "--config-dir", "conf", *chosen, evaluated, *small, *asked]
+    done = Forked(forks, command, place, cwd=place, environment=known)
+    out, err = done.communicate()
+    assert done.wait() == 0, err
+    return out
 
 
 def test_a_sweep_uses_all_of_them(folder):
@@ -61,11 +62,11 @@ def test_a_sweep_uses_all_of_them(folder):
     assert "How far a grid gets from its baseline" in (folder / "out" / "report.html").read_text()
 
 
-def test_a_changed_question_is_answered_again(folder):
-    assert "is up to date" in run(folder)
+def test_a_changed_question_is_answered_again(folder, forks):
+    assert "is up to date" in run(forks, folder)
     question = folder / "ext" / "question.py"
     question.write_text(question.read_text().replace("How far a grid gets", "How far any grid gets"))
-    assert "is up to date" not in run(folder)
+    assert "is up to date" not in run(forks, folder)
     assert "How far any grid gets" in (folder / "out" / "report.html").read_text()
 
 

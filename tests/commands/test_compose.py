@@ -55,22 +55,21 @@ def refused(*arguments: str) -> str:
 
 
 HYDRA = {
-    "callback": "{callbacks: {x: {_target_: hostile.Thing}}}",
-    "a file's handler": "{job_logging: {version: 1, handlers: {x: {class: logging.FileHandler, filename: x.txt}}}}",
-    "environment": "{job: {env_set: {BMX_ALLOWED_PACKAGES: hostile}}}",
-    "a package as a folder": "{searchpath: ['pkg://hostile']}",
+    "callback": "hydra: {callbacks: {x: {_target_: hostile.Thing}}}",
+    "a file's handler": "hydra: {job_logging: {version: 1, handlers: {x: {class: logging.FileHandler, filename: x}}}}",
+    "environment": "hydra: {job: {env_set: {BMX_ALLOWED_PACKAGES: hostile}}}",
+    "a package as a folder": "hydra: {searchpath: ['pkg://hostile']}",
+    "a launcher": "defaults: [override hydra/launcher: basic]",
 }
 
 
 @pytest.mark.parametrize("mode", [[], ["--multirun", "dry_run=true"], ["--cfg", "job"]], ids=" ".join)
-@pytest.mark.parametrize("node", HYDRA.values(), ids=HYDRA)
-def test_a_file_of_options_cannot_configure_hydra(node, mode, folder):
+@pytest.mark.parametrize("text", HYDRA.values(), ids=HYDRA)
+def test_a_file_of_options_cannot_configure_hydra(text, mode, folder):
     """Nothing of it runs, and nothing is written."""
-    path = write(folder, "sweep/evil", f"{GLOBAL}hydra: {node}\n")
-    write(folder, "sweep/chosen", f"{GLOBAL}defaults: [override hydra/launcher: basic]\n")
+    path = write(folder, "sweep/evil", f"{GLOBAL}{text}\n")
     before = {*folder.parent.rglob("*")}
     assert f"{path}: hydra: files of options cannot" in refused("--config-dir", "mine", "+sweep=evil", *mode)
-    assert "chosen.yaml: hydra: " in refused("--config-dir", "mine", "+sweep=chosen", *mode)
     assert {*folder.parent.rglob("*")} == before
 
 
@@ -295,7 +294,7 @@ def test_a_password_is_shown_nowhere(folder, call):
     ("values", "n_jobs"),
     [
         pytest.param(["seed=1,2", "limit=choice(3,4)"], 4, id="each with each"),
-        pytest.param(["seed=range(0,3)"], 3, id="a range"),
+        pytest.param(["seed=range(0,2)"], 2, id="a range"),
         pytest.param(["metric=[chrf],[random]"], 2, id="lists"),
     ],
 )
@@ -412,22 +411,30 @@ SECRET = "key_variable: AWS_SECRET_ACCESS_KEY"
 NESTED = "mine: {_target_: bmx_grid.guests.datscore.combined.Combined, metrics: {judge: {%s}, chrf: {}}}\n"
 
 
+MULTIRUN = ["--multirun", "seed=1,2"]
+
+
 @pytest.mark.parametrize(
-    ("name", "text", "chosen"),
+    ("name", "text", "chosen", "modes"),
     [
-        pytest.param("metric/mine", OF_A_STRANGER % ELSEWHERE, ["metric=[mine]"], id="a server in a metric"),
-        pytest.param("metric/mine", OF_A_STRANGER % SECRET, ["metric=[mine]"], id="a key in a metric"),
-        pytest.param("metric/mine", NESTED % SECRET, ["metric=[mine]"], id="a key in a metric of several"),
+        pytest.param(
+            *("metric/mine", OF_A_STRANGER % ELSEWHERE, ["metric=[mine]"], [[], ["dry_run=true"], MULTIRUN]),
+            id="a server in a metric",
+        ),
+        pytest.param("metric/mine", OF_A_STRANGER % SECRET, ["metric=[mine]"], [[]], id="a key in a metric"),
+        pytest.param("metric/mine", NESTED % SECRET, ["metric=[mine]"], [[]], id="a key in a metric of several"),
         pytest.param(
             "sweep/mine",
             f"{GLOBAL}defaults: [override /metric: [judge]]\nmetric: {{judge: {{model: m, {ELSEWHERE}}}}}\n",
             ["+sweep=mine"],
+            [[], MULTIRUN],
             id="a server in a sweep",
         ),
         pytest.param(
             "sweep/mine",
             f"{GLOBAL}defaults: [override /explainer: [spans]]\nexplainer: {{spans: {{model: m, {SECRET}}}}}\n",
             ["+sweep=mine"],
+            [[]],
             id="a key in the explainer of a sweep",
         ),
         pytest.param(
@@ -435,30 +442,34 @@ NESTED = "mine: {_target_: bmx_grid.guests.datscore.combined.Combined, metrics: 
             f"{GLOBAL}defaults: [override /metric: [judge]]\nname: AWS_SECRET_ACCESS_KEY\n"
             "metric: {judge: {model: m, key_variable: '${name}'}}\n",
             ["+sweep=mine"],
+            [[], MULTIRUN],
             id="a key in another one",
         ),
         pytest.param(
             "metric/mine",
             OF_A_STRANGER % SECRET,
             ["metric=[mine]", "metric.mine={prompt: plain}"],
+            [[], ["dry_run=true"], MULTIRUN],
             id="a mapping of the user's beside the key",
         ),
         pytest.param(
             "metric/mine",
             OF_A_STRANGER % "base_url: 'http://localhost.elsewhere.invalid/v1'",
             ["metric=[mine]"],
+            [[]],
             id="a name like this machine's",
         ),
     ],
 )
-@pytest.mark.parametrize("mode", [[], ["dry_run=true"], ["--multirun", "seed=1,2"]], ids=" ".join)
-def test_a_file_names_no_server_and_no_key(name, text, chosen, mode, folder, monkeypatch, capsys):
+def test_a_file_names_no_server_and_no_key(name, text, chosen, modes, folder, monkeypatch, capsys):
+    """In a sweep; a dry run and a multirun refuse a file of each group, and keys that refer to others."""
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     write(folder, name, text)
-    assert run.main([*QUIET[:3], "--config-dir", "mine", *chosen, *mode]) == 2
-    said = capsys.readouterr().err
-    assert "is named by a file, which could send texts and keys anywhere" in said and "BMX_JUDGE_ALLOW" in said
-    assert said.count("error: ") == 1 + ("--multirun" in mode)
+    for mode in modes:
+        assert run.main([*QUIET[:3], "--config-dir", "mine", *chosen, *mode]) == 2
+        said = capsys.readouterr().err
+        assert "is named by a file, which could send texts and keys anywhere" in said and "BMX_JUDGE_ALLOW" in said
+        assert said.count("error: ") == 1 + (mode == MULTIRUN)
 
 
 @pytest.mark.parametrize(

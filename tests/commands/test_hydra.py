@@ -15,6 +15,7 @@ import yaml
 from fakes import ROOT
 from hydra._internal.utils import get_args_parser
 from hydra.core.utils import setup_globals
+from started import Forked
 
 from bmx_grid.commands.run import help_of_any_type
 from bmx_grid.core.terminal import FULL_ERROR
@@ -224,11 +225,13 @@ def test_a_traceback_is_shown_if_the_user_asks_for_it(call, monkeypatch):
     assert os.environ[FULL_ERROR] == "1"
 
 
-def started(tmp_path: Path, *arguments: str, plugins: Path | None = None) -> subprocess.CompletedProcess:
+def ended(forks: str, folder: Path, *arguments: str, plugins: Path | None = None) -> tuple[int, str, str]:
+    """Status, standard output and error of a small sweep in a process of its own."""
     paths = [str(ROOT), *filter(None, [plugins and str(plugins), os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
-    command = [sys.executable, "-m", "bmx_grid", *SMALL, *arguments]
-    return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+    program = Forked(forks, ["-m", "bmx_grid", *SMALL, *arguments], folder, cwd=folder, environment=environment)
+    out, err = program.communicate(timeout=300)
+    return program.wait(), out, err
 
 
 LAUNCHERS = {
@@ -239,11 +242,11 @@ LAUNCHERS = {
 
 @pytest.mark.processes
 @pytest.mark.parametrize(("module", "chosen"), LAUNCHERS.values(), ids=LAUNCHERS)
-def test_a_launcher_runs_the_jobs_of_a_multirun(module, chosen, tmp_path):
+def test_a_launcher_runs_the_jobs_of_a_multirun(module, chosen, forks, tmp_path):
     if importlib.util.find_spec("hydra_plugins") is None or importlib.util.find_spec(f"hydra_plugins.{module}") is None:
         pytest.skip(f"{module.replace('_', '-')} is not installed")
-    ended = started(tmp_path, "-m", "limit=3,-1,2", *chosen)
-    assert ended.returncode == 2, ended.stderr
+    status, _, err = ended(forks, tmp_path, "-m", "limit=3,-1,2", *chosen)
+    assert status == 2, err
     jobs = {path.parts[-3] for path in (tmp_path / "outputs" / "custom").glob("*/tables/grid.parquet")}
     assert jobs == {"limit=2", "limit=3"}
 
@@ -275,16 +278,16 @@ ConfigStore.instance().store(group="hydra/sweeper", name="trier", node=Conf)
 
 @pytest.mark.processes
 @pytest.mark.parametrize("explainer", ["erasure", ""])
-def test_a_sweeper_gets_the_gain_or_without_explainers_the_correlation(explainer, tmp_path):
+def test_a_sweeper_gets_the_gain_or_without_explainers_the_correlation(explainer, forks, tmp_path):
     import pandas as pd
 
     folder = tmp_path / "plugins" / "hydra_plugins"
     folder.mkdir(parents=True)
     (folder / "trier.py").write_text(SWEEPER)
     chosen = ["hydra/sweeper=trier", f"explainer=[{explainer}]", "evaluation=[grid,boosts,significance]", "limit=12"]
-    ended = started(tmp_path, "-m", *chosen, plugins=tmp_path / "plugins")
-    assert ended.returncode == 0, ended.stderr
-    results = re.findall(r"RESULT (\d) (\S+)", ended.stdout)
+    status, out, err = ended(forks, tmp_path, "-m", *chosen, plugins=tmp_path / "plugins")
+    assert status == 0, err
+    results = re.findall(r"RESULT (\d) (\S+)", out)
     assert [order for order, _ in results] == ["2", "6"] and len({value for _, value in results}) == 2
     for order, value in results:
         tables = tmp_path / "outputs" / "custom" / f"metric.chrf.char_order={order}" / "tables"

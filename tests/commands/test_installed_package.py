@@ -1,11 +1,10 @@
 """A package that registers options by an entry point: installed, listed and run, where it is allowed."""
 
 import os
-import subprocess
-import sys
 
 import pytest
 from fakes import ROOT
+from started import Forked
 
 FILES = {
     "bmx_vowels/__init__.py": "",
@@ -41,7 +40,7 @@ class Gaps(Erasure):
 
 
 @pytest.fixture
-def bmx(tmp_path):
+def bmx(forks, tmp_path):
     """bmx(*arguments, allowed=""): (exit status, standard output and error) of the command line beside the package."""
     for name, text in FILES.items():
         file = tmp_path / "site" / name
@@ -50,14 +49,10 @@ def bmx(tmp_path):
     path = os.pathsep.join([str(tmp_path / "site"), str(ROOT), os.environ.get("PYTHONPATH", "")])
 
     def run(*arguments, allowed=""):
-        process = subprocess.run(
-            [sys.executable, "-m", "bmx_grid", *arguments],
-            env={**os.environ, "PYTHONPATH": path, "BMX_ALLOWED_PACKAGES": allowed},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-        )
-        return process.returncode, process.stdout + process.stderr
+        environment = {**os.environ, "PYTHONPATH": path, "BMX_ALLOWED_PACKAGES": allowed}
+        program = Forked(forks, ["-m", "bmx_grid", *arguments], tmp_path, cwd=tmp_path, environment=environment)
+        printed = "".join(program.communicate())
+        return program.wait(), printed
 
     return run
 

@@ -6,14 +6,13 @@ import contextlib
 import csv
 import shutil
 import socket
-import subprocess
 import sys
 import urllib.request
 from pathlib import Path
 
 import pytest
 from chat_server import ChatServer, completion, score_text
-from started import start, wait_for, wait_until_alone
+from started import Forked, start, wait_for, wait_until_alone
 from tiny_models import tiny_chat
 
 pytestmark = pytest.mark.processes
@@ -28,11 +27,11 @@ def sweep_of(folder: Path, *arguments: str) -> list[str]:
     return [*SMALL, *folders, tracked, *arguments]
 
 
-def begun(folder: Path, template: Path, *arguments: str) -> subprocess.Popen:
+def begun(forks: str, folder: Path, template: Path, *arguments: str) -> Forked:
     """The sweep in a process of its own."""
     folder.mkdir(exist_ok=True)
     shutil.copy(template, folder / "mlflow.db")
-    return start([sys.executable, "-m", "bmx_grid", *sweep_of(folder, *arguments)], folder)
+    return Forked(forks, ["-m", "bmx_grid", *sweep_of(folder, *arguments)], folder)
 
 
 @pytest.fixture
@@ -94,7 +93,7 @@ def test_a_sweep_with_transformers_serve_from_start_to_report(served, swept, tmp
     assert -1 < float(row["baseline"]) < 1 and row["n_unexplained"] == "0" and f"model:{model}@" in row["signature"]
 
 
-def test_a_key_is_in_no_file_and_in_nothing_that_is_said(template, tmp_path, monkeypatch):
+def test_a_key_is_in_no_file_and_in_nothing_that_is_said(forks, template, tmp_path, monkeypatch):
     monkeypatch.setenv("MY_KEY", KEY)
 
     refused: list[str] = []
@@ -108,7 +107,9 @@ def test_a_key_is_in_no_file_and_in_nothing_that_is_said(template, tmp_path, mon
 
     with ChatServer(answer).running() as server:
         judge = (f"metric.judge.base_url={server.url}", "metric.judge.model=m", "metric.judge.key_variable=MY_KEY")
-        sweep = begun(tmp_path, template, "dataset.sample.language_pairs=[de-en,fr-en]", "executor.n_jobs=1", *judge)
+        sweep = begun(
+            forks, tmp_path, template, "dataset.sample.language_pairs=[de-en,fr-en]", "executor.n_jobs=1", *judge
+        )
         printed = "".join(sweep.communicate(timeout=300))
     assert server.keys == {f"Bearer {KEY}"} and sweep.returncode == 1
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
@@ -118,11 +119,11 @@ def test_a_key_is_in_no_file_and_in_nothing_that_is_said(template, tmp_path, mon
     assert KEY not in printed and [path for path in files if KEY.encode() in path.read_bytes()] == []
 
 
-def test_two_sweeps_at_once_share_a_folder_of_answers(swept, template, tmp_path):
+def test_two_sweeps_at_once_share_a_folder_of_answers(swept, forks, template, tmp_path):
     with ChatServer(delay=0.02).running() as server:
         judge = (f"metric.judge.base_url={server.url}", "metric.judge.model=m", "dataset.sample.language_pairs=[de-en]")
         shared = (*judge, f"metric.judge.answers={tmp_path / 'answers'}", "analysis=false")
-        both = [begun(tmp_path / name, template, *shared, "executor=sequential") for name in ("first", "second")]
+        both = [begun(forks, tmp_path / name, template, *shared, "executor=sequential") for name in ("first", "second")]
         printed = [sweep.communicate(timeout=300) for sweep in both]
         assert [sweep.returncode for sweep in both] == [0, 0], printed
         n_asked = len(server.seen)

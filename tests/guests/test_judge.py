@@ -10,7 +10,6 @@ import math
 import os
 import signal
 import socket
-import sys
 import threading
 import time
 import warnings
@@ -20,7 +19,7 @@ import numpy as np
 import pytest
 from chat_server import ChatServer, completion, score_text
 from pairs import rated
-from started import start, wait_for, wait_until_alone
+from started import Forked, wait_for, wait_until_alone
 
 import bmx_grid
 from bmx_grid.attribution.explain import explain_items
@@ -664,21 +663,21 @@ def test_a_budget_is_told_and_kept():
 
 
 @pytest.mark.processes
-def test_a_killed_sweep_asks_at_most_one_batch_again(tmp_path):
+def test_a_killed_sweep_asks_at_most_one_batch_again(forks, tmp_path):
     at_once, chosen = 8, ("dataset=[sample]", "dataset.sample.language_pairs=[de-en]", "limit=6", "metric=[judge]")
     plain = ("explainer=[erasure]", "evaluation=[grid]", "analysis=false", "tracking=none", "executor.n_jobs=1")
     folders = (f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}")
     with ChatServer(delay=0.1).running() as server:
         judge = ("model=m", "prompt=gemba_da_noref", f"concurrency={at_once}", f"base_url={server.url}")
         of_judge = (f"metric.judge.{setting}" for setting in judge)
-        command = [sys.executable, "-m", "bmx_grid", *chosen, *of_judge, *plain, *folders]
-        killed = start(command, tmp_path)
+        command = ["-m", "bmx_grid", *chosen, *of_judge, *plain, *folders]
+        killed = Forked(forks, command, tmp_path)
         wait_for(lambda: len(server.seen) >= 5 * at_once or killed.poll() is not None)
         os.killpg(killed.pid, signal.SIGKILL)
         killed.communicate()
         assert wait_until_alone(killed.pid) == []
         n_before = len(server.seen)
-        again = start(command, tmp_path)
+        again = Forked(forks, command, tmp_path)
         out, err = again.communicate(timeout=120)
         assert again.returncode == 0, out + err
     texts = [body["messages"][-1]["content"] for body in server.seen]

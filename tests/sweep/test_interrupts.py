@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from started import PATIENCE, alive_in_group, start, wait_for, wait_until_alone
+from started import PATIENCE, Forked, alive_in_group, start, wait_for, wait_until_alone
 
 from bmx_grid.commands.run import compose_and_run
 from bmx_grid.core.stopping import GRACE_SECONDS, HELD_SECONDS
@@ -79,7 +79,7 @@ def still_running_in_mlflow(store: Path) -> list[str]:
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
-def test_at_random_moments_one_sentence_and_nothing_is_lost(tmp_path, template):
+def test_at_random_moments_one_sentence_and_nothing_is_lost(forks, tmp_path, template):
     uninterrupted = tmp_path / "alone"
     assert compose_and_run([*command(uninterrupted)[3:], "analysis=false", "tracking=none"]) == 0
     grid = (uninterrupted / "out" / "tables" / "grid.parquet").read_bytes()
@@ -99,7 +99,7 @@ def test_at_random_moments_one_sentence_and_nothing_is_lost(tmp_path, template):
             wrong += [f"{signum.name} after {moment:.2f} s: {fault}" for fault in faults]
             if n_interrupted == MOMENTS:
                 break
-        again = start(command(folder), folder)
+        again = Forked(forks, command(folder)[1:], folder)
         out, err = again.communicate()
         if again.returncode != 0 or (folder / "out" / "tables" / "grid.parquet").read_bytes() != grid:
             wrong.append(f"the same command did not go on as if nothing had happened: {out}{err}")
@@ -187,8 +187,8 @@ def test_a_process_that_does_not_end_is_ended_and_without_a_signal_the_status_is
         assert ("ValueError: boom" in err) is (status == 1)
 
 
-def test_workers_end_when_their_parent_is_killed(tmp_path):
-    running = start([*command(tmp_path), "tracking=none"], tmp_path)
+def test_workers_end_when_their_parent_is_killed(forks, tmp_path):
+    running = Forked(forks, [*command(tmp_path)[1:], "tracking=none"], tmp_path)
     wait_for(lambda: len(alive_in_group(running.pid)) >= 3)
     os.kill(running.pid, signal.SIGKILL)
     running.communicate()

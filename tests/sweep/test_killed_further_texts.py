@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import signal
-import sys
 from pathlib import Path
 
 import pytest
-from started import start
+from started import Forked
 
 CHUNK = 60
 # What is run in this process, and in one that is killed.
@@ -50,7 +49,7 @@ def swept(tmp_path):
 
 
 @pytest.mark.processes
-def test_killed_while_further_texts_are_scored_it_goes_on_with_the_rest(swept, tmp_path):
+def test_killed_while_further_texts_are_scored_it_goes_on_with_the_rest(swept, forks, tmp_path):
     swept("explained", ["grid"])
     n_explained = scored(tmp_path / "explained")
     whole = swept("whole", ["grid", "faithfulness"])
@@ -61,9 +60,9 @@ def test_killed_while_further_texts_are_scored_it_goes_on_with_the_rest(swept, t
     killed.mkdir()
     after = n_explained + n_further // 2
     program = f"{SWEEP}\nswept({str(killed)!r}, ['grid', 'faithfulness'], {after})"
-    running = start([sys.executable, "-c", program], killed)
+    running = Forked(forks, ["-c", program], killed)
     _, err = running.communicate()
-    assert running.returncode == -signal.SIGKILL, err
+    assert running.wait() == -signal.SIGKILL, err
     n_before = scored(killed)
     assert after <= n_before < n_all
     resumed = swept("killed", ["grid", "faithfulness"])

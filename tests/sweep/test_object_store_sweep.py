@@ -3,14 +3,12 @@
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 from fakes import composed
-from started import start
+from started import Forked
 
 from bmx_grid.api.sweep import run_sweep
 from bmx_grid.core.terminal import command
@@ -56,11 +54,17 @@ def s3(monkeypatch):
     server.stop()
 
 
-def begun(folder: Path, cache: str, *executor: str) -> subprocess.Popen:
-    return start([sys.executable, "-c", PROGRAM, str(folder), cache, *executor], folder)
+@pytest.fixture
+def begun(s3, forks):
+    """begun(folder, cache, *executor): the sweep in a process of its own."""
+
+    def begin(folder: Path, cache: str, *executor: str) -> Forked:
+        return Forked(forks, ["-c", PROGRAM, str(folder), cache, *executor], folder)
+
+    return begin
 
 
-def finished(running: subprocess.Popen) -> str:
+def finished(running: Forked) -> str:
     out, err = running.communicate(timeout=300)
     assert running.returncode == 0, out + err
     return out
@@ -78,7 +82,7 @@ def tables(folder: Path) -> dict[str, bytes]:
     return by_name
 
 
-def test_killed_and_beside_another_sweep_it_loses_nothing_and_computes_hardly_anything_twice(s3, tmp_path):
+def test_killed_and_beside_another_sweep_it_loses_nothing_and_computes_hardly_anything_twice(begun, tmp_path):
     plain = tmp_path / "plain"
     plain.mkdir()
     assert sweep(str(plain), str(plain / "cache"), *ALONE) == 0

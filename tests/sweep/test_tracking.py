@@ -9,7 +9,6 @@ import shutil
 import signal
 import sqlite3
 import subprocess
-import sys
 import urllib.request
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -21,7 +20,7 @@ import pyarrow as pa
 import pytest
 from filelock import FileLock
 from some_results import make_result, with_evaluated, with_grid, without_point
-from started import PATIENCE, free_port, start, wait_for, wait_until_alone
+from started import PATIENCE, Forked, free_port, wait_for, wait_until_alone
 from tracked import (
     CONFIG,
     CURVES,
@@ -58,7 +57,7 @@ from bmx_grid.sweep.mlflow_runs import (
 from bmx_grid.sweep.mlflow_store import AT_ONCE, check_artifact
 from bmx_grid.sweep.settings import NotRun
 from bmx_grid.sweep.tables import write_parquet
-from bmx_grid.sweep.tracking import MlflowTracker, Tracker
+from bmx_grid.sweep.tracking import SQLITE, MlflowTracker, Tracker
 
 PAPER = {"p": tuple((np.arange(-300, 300) / 10).tolist()), "w": (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)}
 
@@ -261,7 +260,6 @@ def delete_experiment(folder):
     mlflow.delete_experiment(mlflow.get_experiment_by_name("tests").experiment_id)
 
 
-@pytest.mark.parametrize("is_server", [False, True], ids=["database", "server"])
 @pytest.mark.parametrize(
     ("change", "is_whole"),
     [
@@ -275,17 +273,16 @@ def delete_experiment(folder):
         pytest.param(begin_store_anew, False, id="the database was begun anew"),
     ],
 )
-def test_a_repeated_sweep_knows_whether_its_runs_are_still_in_the_store(
-    folder, monkeypatch, change, is_whole, is_server
-):
+def test_a_repeated_sweep_knows_whether_its_runs_are_still_in_the_store(folder, monkeypatch, change, is_whole):
+    """Whether it looks into the database, or asks for the runs as it asks a server."""
     runs = track(folder, [make_result(metric=name) for name in ("chrf", "bleu")]).identify_runs("s", folder)
     runs = json.loads(json.dumps(runs))  # as from a stamp
     assert len(runs["runs"]) == 5
     change(folder)
-    if is_server:
-        monkeypatch.setattr("bmx_grid.sweep.tracking.SQLITE", "no address begins with this")
-    assert MlflowTracker(address(folder), "tests").has_runs("s", folder, runs) is is_whole
-    assert not MlflowTracker(address(folder), "others").has_runs("s", folder, runs)
+    for beginning in (SQLITE, "no address begins with this"):
+        monkeypatch.setattr("bmx_grid.sweep.tracking.SQLITE", beginning)
+        assert MlflowTracker(address(folder), "tests").has_runs("s", folder, runs) is is_whole, beginning
+        assert not MlflowTracker(address(folder), "others").has_runs("s", folder, runs), beginning
 
 
 @pytest.mark.parametrize("runs", [None, {}, "sqlite:///mlflow.db tests", {"runs": 3}, [1]])
@@ -597,18 +594,15 @@ def test_the_printed_command_shows_the_sweep(swept, tmp_path, capsys, monkeypatc
 
 
 @pytest.mark.processes
-def test_of_the_same_command_twice_at_once_the_second_waits_and_nothing_is_there_twice(template, tmp_path):
+def test_of_the_same_command_twice_at_once_the_second_waits_and_nothing_is_there_twice(forks, template, tmp_path):
     shutil.copy(template, tmp_path / "mlflow.db")
     chosen = ["+sweep=quickstart", "metric=[chrf]", "explainer=[erasure]", "dataset.sample.language_pairs=[de-en]"]
     folders = [f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}", "tracking.experiment=tests"]
-    command = [sys.executable, "-m", "bmx_grid", *chosen, *folders, "evaluation=[grid]", "executor=sequential"]
+    command = ["-m", "bmx_grid", *chosen, *folders, "evaluation=[grid]", "executor=sequential"]
     with FileLock(tmp_path / "out" / LOCK):
-        both = [start(command, tmp_path) for _ in range(2)]
+        both = [Forked(forks, command, tmp_path) for _ in range(2)]
         for running in both:
-            waiting = running.stdout.readline()
-            while "another run is writing to" not in waiting:
-                assert waiting, running.stderr.read()
-                waiting = running.stdout.readline()
+            wait_for(lambda running=running: "another run is writing to" in running.printed()[0])
     ended = [running.communicate(timeout=15 * PATIENCE)[0] for running in both]
     assert [running.returncode for running in both] == [0, 0]
     assert sorted("is up to date" in out for out in ended) == [False, True]

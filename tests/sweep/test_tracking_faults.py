@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import re
+import signal
 import socket
 import sqlite3
 import subprocess
@@ -17,6 +18,7 @@ import pytest
 from fakes import ROOT
 from filelock import FileLock
 from some_results import make_result
+from started import Forked
 from tracked import CONFIG, CURVES, HEADLINE, SCALARS, client, n_points, runs_of, started, track
 
 from bmx_grid.sweep import mlflow_store
@@ -200,7 +202,7 @@ import sys, json, os
 from pathlib import Path
 from bmx_grid.sweep.tracking import MlflowTracker
 tracker = MlflowTracker()
-assert "mlflow" not in sys.modules
+print("mlflow" in sys.modules, flush=True)
 tracker.start("s", "seed: 0", Path(sys.argv[1]))
 tracker.finish([])
 print(json.dumps([tracker.failure, os.environ["MLFLOW_DISABLE_TELEMETRY"]]))
@@ -208,24 +210,24 @@ print(json.dumps([tracker.failure, os.environ["MLFLOW_DISABLE_TELEMETRY"]]))
 
 
 @pytest.mark.processes
-def test_two_sweeps_may_create_the_store_at_once_also_where_one_was_killed_while_it_did(tmp_path):
-    """From another working folder, in which MLflow must leave nothing; nothing is printed."""
+def test_two_sweeps_may_create_the_store_at_once_also_where_one_was_killed_while_it_did(tmp_path, forks):
+    """From another working folder, in which MLflow must leave nothing, and nothing is printed."""
     store, cwd = tmp_path / "store", tmp_path / "cwd"
     cwd.mkdir()
     environment = {"PATH": "", "HOME": str(tmp_path / "home"), "PYTHONPATH": str(ROOT)}
     options = {"cwd": cwd, "env": environment, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    command = [sys.executable, "-c", START, str(store / "out")]
-    killed = subprocess.Popen(command, **options)
+    command = ["-c", START, str(store / "out")]
+    killed = subprocess.Popen([sys.executable, *command], **options)
     while not any(part.stat().st_size > 0 for part in store.glob(".mlflow.db.*.part")):
         assert killed.poll() is None
         time.sleep(0.01)
     killed.kill()
-    killed.communicate()
+    assert killed.communicate() == ("False\n", "")
     assert not (store / "mlflow.db").exists() and list(store.glob(".mlflow.db.*.part"))
-    for process in [subprocess.Popen(command, **options) for _ in range(2)]:
+    for process in [Forked(forks, command, tmp_path, cwd=cwd, environment=environment) for _ in range(2)]:
         printed, errors = process.communicate(timeout=120)
-        assert (process.returncode, errors) == (0, "")
-        assert json.loads(printed) == [None, "true"]
+        assert (process.wait(), errors) == (0, "")
+        assert json.loads(printed.removeprefix("True\n")) == [None, "true"]
     assert os.listdir(cwd) == [] and not (tmp_path / "home").exists()
     assert {path.name for path in store.iterdir()} <= {"mlflow.db", ".mlflow.db.lock"}
 
@@ -242,14 +244,13 @@ for number in range(1000):
 
 
 @pytest.mark.processes
-def test_what_was_killed_while_it_wrote_is_completed_with_every_point_once(folder):
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])}
-    killed = subprocess.Popen([sys.executable, "-c", LOG, str(folder)], env=environment)
+def test_what_was_killed_while_it_wrote_is_completed_with_every_point_once(folder, forks):
+    killed = Forked(forks, ["-c", LOG, str(folder)], folder.parent)
     while n_points(folder) < 5 * (CURVES + SCALARS):
-        assert killed.poll() is None
+        assert killed.poll() is None, killed.printed()
         time.sleep(0.01)
-    killed.kill()
-    killed.wait()
+    os.kill(killed.pid, signal.SIGKILL)
+    assert killed.wait() == -signal.SIGKILL
     begun = len(runs_of(folder)[1])
     again = [make_result(language_pair=str(number)) for number in range(begun)]
     assert track(folder, again).failure is None
