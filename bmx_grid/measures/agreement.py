@@ -107,7 +107,7 @@ class SegmentPairs:
         """
         if not len(self.first):
             return math.nan, False
-        first, second, weight_of_ties = self._tied
+        first, second, weight_of_ties = self._human_ties
         distances = np.abs(metric[first] - metric[second])
         # Raising the threshold past a pair makes it a tie: right if people tied it, wrong if it was concordant. So the
         # best ones are among 0 and the distances of what people tied.
@@ -122,7 +122,7 @@ class SegmentPairs:
         return float(thresholds[best]), not beats(accuracies[best] - weight_of_ties)
 
     @cached_property
-    def _tied(self) -> tuple[Ints, Ints, float]:
+    def _human_ties(self) -> tuple[Ints, Ints, float]:
         """Both rows of each pair that people tied, and the weight of all of these pairs."""
         tied = self.by_human == 0
         return self.first[tied], self.second[tied], float(self.weight[tied].sum())
