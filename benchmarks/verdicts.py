@@ -188,7 +188,7 @@ SCENARIOS = {
     **rests(),
     "heavy tails": Scenario(pairs_of(heavy)),
     "heavy tails, one pair": Scenario(pairs_of(heavy, 1)),
-    "one outlier in each pair": Scenario(pairs_of(outlier)),
+    "one outlier in each pair": Scenario(pairs_of(outlier), known=True),
     "3 clusters, one pair": Scenario(pairs_of(partial(clustered, clusters=3), 1)),
     "6 clusters, one pair": Scenario(pairs_of(partial(clustered, clusters=6), 1)),
     "30 clusters, one pair": Scenario(pairs_of(partial(clustered, clusters=30), 1)),
