@@ -196,7 +196,9 @@ def _correlations(settings: Sequence[ScoredColumn], options: ComparisonOptions) 
     with Progress(shown, "correlations", "metrics") as progress:
         for places in alike.values():
             n_segments = len(settings[places[0]].scores.base_scores)
-            for part in ranges(len(places), min(TOGETHER, fitting(CELLS, n_segments))):
+            # The projection of each correlation on all segments is one array.
+            n_together = min(TOGETHER, fitting(CELLS, len(CORRELATIONS) * n_segments))
+            for part in ranges(len(places), n_together):
                 some = places[part]
                 rows_of_part = _correlation_rows([settings[place] for place in some], options)
                 for place, rows in zip(some, rows_of_part, strict=True):
