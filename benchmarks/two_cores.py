@@ -97,12 +97,8 @@ def row(sources: int, alone: list[Run], shared: list[Run]) -> str:
     walls = [statistics.median(run.wall for run in runs) for runs in (alone, shared)]
     main = statistics.median(run.main for run in shared)
     workers = [statistics.median(times) for times in zip(*(run.workers for run in shared), strict=True)]
-    cells = [
-        f"{sources}",
-        f"{alone[0].texts:,}",
-        *(f"{wall:.0f}" for wall in walls),
-        f"{wall_share(alone, shared):.2f}",
-    ]
+    share = wall_share(alone, shared)
+    cells = [f"{sources}", f"{alone[0].texts:,}", *(f"{wall:.0f}" for wall in walls), f"{share:.2f}"]
     cells += [f"{statistics.median(run.main for run in alone):.1f}", f"{main:.1f}"]
     cells.append(", ".join(f"{worker:.1f}" for worker in workers))
     return f"| {' | '.join(cells)} |"

@@ -119,9 +119,9 @@ def joint_effects() -> dict[str, Scenario]:
 
 
 def rests() -> dict[str, Scenario]:
-    """Attributions that know an effect of score and lengths, and a quality that only people see: what is left is real.
+    """Attributions that know an effect of score and lengths, and a quality that people see and the metric misses.
 
-    A verdict must not be "confounded": the benchmark counts it.
+    What is left beyond the effect is real: the column "confounded" is the share of wrong verdicts.
     """
     effects = {"nothing": lambda score, log, ratio: 0 * score, "length": lambda score, log, ratio: -0.8 * log}
     effects |= {name: JOINT[name] for name in ("two steps", "signs", "three ways")}
