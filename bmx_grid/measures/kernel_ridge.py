@@ -352,35 +352,24 @@ def _left_out_squares(kernel: Floats, targets: Floats, strata: Ints | None) -> l
     return squares
 
 
-def _precision(kernel: Floats, penalty: float) -> Floats:
-    """float64[n, n] the inverse of the kernel with the penalty on its diagonal: its lower triangle, zeros above."""
-    from scipy.linalg.lapack import dpotrf, dpotri
+def _errors_without_cluster(kernel: Floats, penalty: float, targets: Floats, clusters: Ints) -> Floats:
+    """float64[n, q] targets less their predictions from all other clusters."""
+    from scipy.linalg.lapack import dposv, dpotrf, dtrtri
 
     penalised = kernel.copy()
     np.fill_diagonal(penalised, kernel.diagonal() + penalty)
     factor, failed = dpotrf(penalised.T, lower=True, overwrite_a=True)
     assert not failed, "a kernel with a penalty is positive definite"
-    lower, _ = dpotri(factor, lower=True, overwrite_c=True)
-    return np.asarray(lower)
-
-
-def _errors_without_cluster(kernel: Floats, penalty: float, targets: Floats, clusters: Ints) -> Floats:
-    """float64[n, q] targets less their predictions from all other clusters."""
-    from scipy.linalg.blas import dsymm
-    from scipy.linalg.lapack import dposv
-
-    precision = _precision(kernel, penalty)
-    products = dsymm(1.0, precision, targets, lower=True)
-    errors = np.asarray(products / precision.diagonal()[:, None])
+    # Of the inverse itself, the product of this one with its transpose, only parts are needed.
+    root, _ = dtrtri(factor, lower=True, overwrite_c=True)
+    products = root.T @ (root @ targets)
+    errors = np.asarray(products / np.einsum("ij,ij->j", root, root)[:, None])
     together = np.flatnonzero(np.bincount(clusters)[clusters] > 1)
     order = together[np.argsort(clusters[together], kind="stable")]
     starts = np.flatnonzero(np.diff(clusters[order])) + 1
-    # C order for its upper triangle: parts of it then have the order that LAPACK solves in place.
-    upper = precision.T
     for rows in np.split(order, starts) if len(order) else ():
-        # Rows ascend within a cluster, so that its triangle is one of the whole.
-        inside = upper[np.ix_(rows, rows)].T
-        _, errors[rows], failed = dposv(inside, products[rows], lower=True, overwrite_a=True)
+        columns = root.T[rows, rows[0] :]  # rows ascend, and the root is a lower triangle
+        _, errors[rows], failed = dposv(columns @ columns.T, products[rows], overwrite_a=True)
         assert not failed, "a part of a positive definite matrix is positive definite"
     return errors
 
@@ -390,16 +379,16 @@ def _errors_from_parts(kernel: Floats, penalty: float, targets: Floats, division
     from scipy.linalg.lapack import dposv
 
     n, q = targets.shape
+    upper_part = compile_kernel(_upper_part)
     weights = np.zeros((len(divisions), N_PARTS, q, n))
     for weights_of_division, division in zip(weights, divisions, strict=True):
         for part in range(N_PARTS):
             rows = np.flatnonzero(division == part)
             if not len(rows):  # it predicts 0
                 continue
-            inside = kernel[np.ix_(rows, rows)]
-            inside[np.diag_indices(len(rows))] += penalty
-            # The transpose of a symmetric matrix in C order is solved in place.
-            _, solved, failed = dposv(inside.T, targets[rows], lower=True, overwrite_a=True)
+            # The transpose of an array in C order is solved in place.
+            inside = upper_part(kernel, rows, penalty).T
+            _, solved, failed = dposv(inside, targets[rows], lower=True, overwrite_a=True)
             assert not failed, "a kernel with a penalty is positive definite"
             weights_of_division[part][:, rows] = solved.T
     predicted = (weights.reshape(-1, n) @ kernel).reshape(weights.shape)
@@ -409,6 +398,21 @@ def _errors_from_parts(kernel: Floats, penalty: float, targets: Floats, division
             other_part = (division + step) % N_PARTS
             errors[number, step - 1] = targets - predicted[number, other_part, :, np.arange(n)]
     return errors.reshape(-1, n, q)
+
+
+def _upper_part(kernel: Floats, rows: Ints, penalty: float) -> Floats:
+    """float64[m, m] the upper triangle of these m rows and columns, with the penalty on the diagonal.
+
+    Compiled: numpy takes as long to gather the part as LAPACK to factor it. What lies below the diagonal is not set.
+    """
+    m = len(rows)
+    part = np.empty((m, m))
+    for i in range(m):
+        row = kernel[rows[i]]
+        for j in range(i, m):
+            part[i, j] = row[rows[j]]
+        part[i, i] += penalty
+    return part
 
 
 def _ranks(values: Floats) -> Floats:

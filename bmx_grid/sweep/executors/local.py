@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -29,6 +30,8 @@ THREADS = tuple(f"{name}_NUM_THREADS" for name in _LIBRARIES)
 # Silence two warnings of loky, which break the progress bar and need no action: it replaces a worker whose memory has
 # grown; and without psutil it cannot look for processes that workers started, which these workers never do.
 _NO_NEWS = ("A worker stopped while some jobs were given to the executor", "Failed to kill subprocesses")
+# A function of glibc; other C libraries have none.
+_trim_memory = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
 
 
 @dataclass(frozen=True)
@@ -106,7 +109,7 @@ def processes(
             if os.name == "posix":
                 ensure_running()
             with block_interrupts():
-                return pool.submit(work)
+                return pool.submit(_work_and_give_back, work)
 
     try:
         yield submit
@@ -115,6 +118,19 @@ def processes(
         with delay_signals():
             _forget_waiting(pool)
             pool.shutdown(kill_workers=True)
+
+
+def _work_and_give_back(work: Callable[[], Any]) -> Any:
+    """What the job returns; the memory that it no longer uses goes back to the system.
+
+    glibc keeps it for later, 200 MB after a minute of an encoder. loky takes that for a leak, and replaces the process
+    and its model.
+    """
+    try:
+        return work()
+    finally:
+        if _trim_memory is not None:
+            _trim_memory(0)
 
 
 def _forget_waiting(pool: Any) -> None:
