@@ -70,7 +70,7 @@ from bmx_grid.measures.correlation import Kind
 TAKEN = (LENGTH, CURVE, COMBINED)  # names of the placebos
 FITS_PER_SECOND = 400  # of a boost on half of 560 segments, on one core
 RESAMPLED_PER_SECOND = 1e7  # segments x resamples, of one score
-LEARNER_SECONDS = 4.0  # to learn score and length jointly, for 2,000 segments
+LEARNER_SECONDS = 1.5  # to learn score and length jointly, for 2,000 segments
 
 T = TypeVar("T")
 
