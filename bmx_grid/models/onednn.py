@@ -24,6 +24,11 @@ _CALLS = 7  # measured of each way, in turns: the quickest counts, since other p
 # The usual way stays if it takes less than this share of oneDNN's time. It took 1.05 to 1.7 times as long on one AMD
 # processor (Zen 4), 1.9 on another: the limit is far from both, so that all processes of a machine choose alike.
 _CLEARLY_QUICKER = 0.9
+# Environment variables that oneDNN and PyTorch's caller of it read at their first product. Both keep the last 1,024
+# products with their buffers, one for each number of tokens: after a minute of batches of all sizes, hundreds of
+# megabytes. A batch needs one for each shape of its weights.
+_CACHES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY")
+_KEPT_PRODUCTS = "8"
 
 
 class PackedLinear(torch.nn.Linear):  # type: ignore[misc]  # torch is untyped
@@ -84,7 +89,10 @@ def pack_layers(network: Any) -> str:
     """Pack the linear layers of a network in float32 on the CPU, unless that is slower; return the engine's name.
 
     Layers that share their weights, such as the head of a language model, stay as they are. "" if there is no choice.
+    In either case, oneDNN keeps fewer products than by default in this process.
     """
+    for cache in _CACHES:
+        os.environ.setdefault(cache, _KEPT_PRODUCTS)
     names = _names_of_layers(network)
     if not names or os.environ.get(SWITCH) == "0":
         return ""

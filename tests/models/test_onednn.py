@@ -1,7 +1,10 @@
 """Linear layers by oneDNN: the same products, chosen by a measurement, and ordinary layers again for any other use."""
 
 import copy
+import os
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -214,6 +217,33 @@ def test_weights_that_somebody_still_holds_are_not_lost(is_of_file, tmp_path, mo
     expected = held.clone()
     assert pack_layers(torch.nn.Sequential(layer)) == "oneDNN"
     assert torch.equal(held, expected)
+
+
+BATCHES_OF_ALL_SIZES = """
+import torch
+from bmx_grid.models.onednn import pack_layers
+
+network = torch.nn.Sequential(torch.nn.Linear(384, 1536)).eval().requires_grad_(False)
+resident = lambda: int(open("/proc/self/statm").read().split()[1])
+with torch.inference_mode():
+    print(pack_layers(network))
+    network(torch.zeros(900, 384))
+    before = resident()
+    for tokens in range(300, 900, 2):
+        network(torch.zeros(tokens, 384))
+    print(resident() - before)
+"""
+
+
+@needs_onednn
+@pytest.mark.skipif(sys.platform != "linux", reason="it reads /proc")
+def test_products_of_further_sizes_take_no_further_memory():
+    """oneDNN's own default would keep the 300 products: a gigabyte."""
+    environment = {**os.environ, SWITCH: "1"}
+    command = [sys.executable, "-c", BATCHES_OF_ALL_SIZES]
+    chosen, pages = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split()
+    assert chosen == "oneDNN"
+    assert int(pages) * os.sysconf("SC_PAGE_SIZE") < 200e6
 
 
 def resident_of(file: Path) -> int:
