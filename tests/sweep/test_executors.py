@@ -5,6 +5,7 @@ import sys
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from functools import partial
 
 import jobs
@@ -18,6 +19,7 @@ from bmx_grid.explainers.erasure import Erasure
 from bmx_grid.metrics.chrf import Chrf
 from bmx_grid.models import loading
 from bmx_grid.models.loading import _chosen_device
+from bmx_grid.sweep.executors import local
 from bmx_grid.sweep.executors.base import AHEAD, Job, Lane, Workers, results
 from bmx_grid.sweep.executors.dask import Dask
 from bmx_grid.sweep.executors.local import Loky, Sequential
@@ -240,3 +242,17 @@ def test_what_a_setting_spent_is_the_sum_of_its_chunks(tmp_path, chunk_texts):
     assert (len(sizes) > 3) is (chunk_texts == 20)
     assert result.spent.n_texts == sum(part.n_texts for part in sizes) > 100
     assert result.spent.seconds > 0
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_after_each_job_free_memory_goes_back_to_the_system(fails, monkeypatch):
+    done = []
+    monkeypatch.setattr(local, "_trim_memory", lambda kept: done.append(kept))
+
+    def work():
+        done.append("work")
+        return 1 / (not fails)
+
+    with pytest.raises(ZeroDivisionError) if fails else nullcontext():
+        local._work_and_give_back(work)
+    assert done == ["work", 0]

@@ -123,8 +123,8 @@ def processes(
 def _work_and_give_back(work: Callable[[], Any]) -> Any:
     """What the job returns; the memory that it no longer uses goes back to the system.
 
-    glibc keeps it for later, 200 MB after a minute of an encoder. loky takes that for a leak, and replaces the process
-    and its model.
+    glibc keeps it for later, over 100 MB after a minute of a small encoder. loky takes a growth of 300 MB for a leak,
+    and replaces the process and its model.
     """
     try:
         return work()
