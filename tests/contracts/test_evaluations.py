@@ -97,7 +97,7 @@ def test_it_asks_no_metric(quick):
         pytest.param("grid", 1000, 1000 * 600 * 6 / 4e7, id="600 p and 6 w, 4e7 points a second"),
         pytest.param("significance", 100, 0.2 + 100 * 1000 * 600 / 1e9, id="1,000 resamples"),
         # the grid, 10 folds, 1,000 resamples of 6 scores
-        pytest.param("boosts", 560, 11 / 400 + 600 * 560 / 4e7 + 6 * 560 * 1000 / 1e7 + 4 * 0.28**2, id="boosts"),
+        pytest.param("boosts", 560, 11 / 400 + 600 * 560 / 4e7 + 6 * 560 * 1000 / 1e7 + 1.5 * 0.28**2, id="boosts"),
     ],
 )
 def test_the_estimate_of_a_dry_run_is(option, n_segments, seconds):

@@ -648,10 +648,11 @@ def test_store_and_experiment_are_the_configurations_else_the_environments(
     elsewhere = f"sqlite:///{tmp_path / 'elsewhere.db'}"
     for name, value in {**environment, "MLFLOW_TRACKING_URI": elsewhere}.items():
         monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)  # so that the shortest path of the store is known
     tracker = MlflowTracker(**given)
     tracker.start("s", CONFIG, folder)
     tracker.finish([])
-    assert tracker.failure is None and elsewhere in tracker.where()
+    assert tracker.failure is None and "sqlite:///elsewhere.db" in tracker.where()
     assert mlflow.MlflowClient(elsewhere).get_experiment_by_name(experiment) is not None
 
 
