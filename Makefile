@@ -75,21 +75,19 @@ wheel: $(RUNS)
 clean:
 	rm -rf $(VENV) dist build
 
-PIP := $(BIN)/python -m pip install --no-compile --disable-pip-version-check --quiet
-INSTALL := $(PIP) -c constraints.txt
+INSTALL := $(BIN)/python -m pip install --no-compile --disable-pip-version-check --quiet -c constraints.txt
+
 # The pip that Python 3.11 brings takes half as long again to look up the packages.
-NEW_PIP := $(PIP) "pip>=26"
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+	$(INSTALL) "pip>=26"
 
 # What running needs, and what testing adds.
-$(RUNS): pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(VENV)
-	$(NEW_PIP)
+$(RUNS): pyproject.toml constraints.txt | $(BIN)/python
 	$(INSTALL) -e .
 	touch $(RUNS)
 
 # In one go, as pip looks up all packages anew each time.
-$(READY): pyproject.toml constraints.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(NEW_PIP)
+$(READY): pyproject.toml constraints.txt | $(BIN)/python
 	$(INSTALL) -e ".[dev]"
 	touch $(RUNS) $(READY)

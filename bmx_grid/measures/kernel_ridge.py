@@ -360,7 +360,7 @@ def _errors_without_cluster(kernel: Floats, penalty: float, targets: Floats, clu
     np.fill_diagonal(penalised, kernel.diagonal() + penalty)
     factor, failed = dpotrf(penalised.T, lower=True, overwrite_a=True)
     assert not failed, "a kernel with a penalty is positive definite"
-    # Of the inverse itself, the product of this one with its transpose, only parts are needed.
+    # The inverse is root.T @ root, of which only parts are needed.
     root, _ = dtrtri(factor, lower=True, overwrite_c=True)
     products = root.T @ (root @ targets)
     errors = np.asarray(products / np.einsum("ij,ij->j", root, root)[:, None])
@@ -369,7 +369,7 @@ def _errors_without_cluster(kernel: Floats, penalty: float, targets: Floats, clu
     starts = np.flatnonzero(np.diff(clusters[order])) + 1
     for rows in np.split(order, starts) if len(order) else ():
         columns = root.T[rows, rows[0] :]  # rows ascend, and the root is a lower triangle
-        _, errors[rows], failed = dposv(columns @ columns.T, products[rows], overwrite_a=True)
+        _, errors[rows], failed = dposv(columns @ columns.T, products[rows])
         assert not failed, "a part of a positive definite matrix is positive definite"
     return errors
 
