@@ -148,9 +148,12 @@ def transfer(tables: SweepTables) -> pd.DataFrame:
 
     leave_one_out = {}
     for factor in LEFT_OUT:
+        # With one name there is no other one to transfer from.
+        if len(tables.non_controls.factor_levels(factor)) < 2:
+            continue
         rows = {}
         for explainer, gains in each_group(moved_gains(tables, factor), "explainer", sort=True):
-            # With one name there is no other one to transfer from.
+            # The same of the settings of an explainer.
             if gains[factor].nunique() > 1:
                 rows[explainer] = _transfer(gains, tables.seed)
         leave_one_out[factor] = pd.DataFrame.from_dict(rows, orient="index").rename_axis("explainer")

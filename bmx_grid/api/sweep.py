@@ -158,7 +158,7 @@ def _run_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start: 
         tracker.start(settings.name, config_text(sweep.config), settings.output_dir)
         run = run_settings(sweep)
         failed = run.failed
-        place = folder.keep_other(sweep.configuration())
+        place = folder.keep_other(sweep.configuration)
         moved = "" if place is None else MOVED.format(place=place)
         if moved:
             _say(sweep, moved)
@@ -188,7 +188,7 @@ def _run_and_write(sweep: Sweep, folder: OutputFolder, fingerprint: str, start: 
             said=said,
             n_failed=len(failed),
             tracked=tracked,
-            configuration=sweep.configuration(),
+            configuration=sweep.configuration,
         )
     return SweepResult(len(failed), len(run.results), tuple(failed), moved)
 

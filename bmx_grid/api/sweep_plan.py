@@ -8,6 +8,7 @@ import typing
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -91,6 +92,7 @@ class Sweep:
     config: Mapping[str, Any]
     log: list[str] = field(default_factory=list)
 
+    @cached_property
     def configuration(self) -> str:
         """SHA-256 of the keys of the configuration that results depend on."""
         return digest(config_text(strip_runtime_keys(self.config)))
@@ -101,7 +103,7 @@ class Sweep:
 
         refused = [(setting.label, setting.reason) for setting in (*self.plan.left_out, *self.plan.failures)]
         of_settings = [fingerprint(setting, self.evaluations) for setting in self.plan.everything]
-        parts = [__version__, self.configuration(), vars(self.settings.figures), of_settings, refused]
+        parts = [__version__, self.configuration, vars(self.settings.figures), of_settings, refused]
         # A question of a user has no VERSION: one that failed and was mended must be answered again.
         sources = [file_digest(Path(file)) for file in map(_source_file, self.settings.questions) if file]
         return digest([*parts, sources] if sources else parts)

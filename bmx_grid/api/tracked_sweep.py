@@ -26,6 +26,7 @@ from bmx_grid.sweep.judge import SettingResult
 from bmx_grid.sweep.mlflow_runs import Finding
 from bmx_grid.sweep.mlflow_store import reason_of
 from bmx_grid.sweep.settings import NotRun
+from bmx_grid.sweep.tracking import Tracker
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -69,6 +70,9 @@ def track(
     sweep: Sweep, run: SettingsRun, analysis: Analysis | None, tables: Mapping[str, pa.Table], written: Sequence[Path]
 ) -> None:
     """Hand the tracker the verdict on each setting, the answer of the sweep, its files and its models."""
+    # The answer of a sweep that is not tracked would be worded for nobody.
+    if type(sweep.tracker) is Tracker:
+        return
     # Some verdicts are on several settings together.
     verdicts = dict(each_group(setting_verdicts(SweepTables(tables)), *FACTORS))
     for result in run.results:

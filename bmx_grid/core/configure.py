@@ -49,9 +49,10 @@ LARGEST_COUNT = 1_000_000  # of resamples, splits, samples and other numbers tha
 Built = TypeVar("Built")
 
 
-def groups() -> list[str]:
+@functools.cache
+def groups() -> tuple[str, ...]:
     """The names of the groups that have options, sorted."""
-    return sorted({path.parent.name for path in CONFIGS.glob("*/*.yaml")})
+    return tuple(sorted({path.parent.name for path in CONFIGS.glob("*/*.yaml")}))
 
 
 def options(group: str, folder: Path | None = None) -> list[str]:

@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Annotated, Any, ClassVar, Literal, get_origin, get_type_hints
 
 import numpy as np
@@ -371,7 +371,8 @@ COLUMN_KINDS: dict[Any, ColumnKind] = {str: "text", float: "number", float | Non
 FieldColumns = tuple[Any, tuple[str, ...]]  # the type of a field of a row, and the columns it makes
 
 
-def fields_of(row: type) -> dict[str, FieldColumns]:
+@cache
+def fields_of(row: type) -> Mapping[str, FieldColumns]:
     """The type of each field of a class of rows, and the columns it makes; without the names of the setting."""
     hints = get_type_hints(row, include_extras=True)
     columns: dict[str, FieldColumns] = {}

@@ -61,10 +61,12 @@ class Tables(Mapping[str, "pd.DataFrame"]):
         """
         import pandas as pd
 
-        if name not in self._sources:
-            return pd.DataFrame({column: pd.Series(dtype=DTYPES[kind]) for column, kind in kinds_of(row).items()})
         if (name, row) not in self._checked:
-            self._checked[name, row] = checked_frame(self._arrow(name), row, self._origin(name))
+            if name in self._sources:
+                frame = checked_frame(self._arrow(name), row, self._origin(name))
+            else:
+                frame = pd.DataFrame({column: pd.Series(dtype=DTYPES[kind]) for column, kind in kinds_of(row).items()})
+            self._checked[name, row] = frame
         return self._checked[name, row]
 
     def _origin(self, name: str) -> str:
