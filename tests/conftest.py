@@ -9,7 +9,6 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 # Before any library reads them: no test asks a model hub, and tiny networks are slower on several threads.
@@ -23,7 +22,7 @@ import omegaconf
 import pytest
 import slurm_here
 import tiny_models
-from fakes import ROOT, composed
+from fakes import ROOT, composed, draw_nothing
 from forks import server
 from omegaconf import grammar_parser
 
@@ -172,15 +171,7 @@ def swept_table(swept, tmp_path):
 @pytest.fixture
 def blank_figures(monkeypatch) -> None:
     """Figures are written as ever, with nothing drawn in them: for sweeps that are run for what they compute."""
-    from matplotlib.figure import Figure
-
-    from bmx_grid.report import analysis_files
-    from bmx_grid.report.canvas import save
-
-    def blank() -> Figure:
-        return Figure(figsize=(0.1, 0.1))
-
-    monkeypatch.setattr(analysis_files, "save", lambda drawing, *to: save(replace(drawing, draw=blank), *to))
+    draw_nothing(monkeypatch)
 
 
 @pytest.fixture(autouse=True)

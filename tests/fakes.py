@@ -25,6 +25,7 @@ from bmx_grid.metrics.base import Cost, Metric, text_pairs
 from bmx_grid.words.perturbation import Item, Role
 
 if TYPE_CHECKING:
+    import pytest
     from omegaconf import DictConfig
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -134,6 +135,22 @@ class KillerMetric(HashMetric):
     def score(self, items: Sequence[Item]) -> np.ndarray:
         os.kill(os.getpid(), signal.SIGKILL)
         return np.empty(0)
+
+
+def draw_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures of sweeps are written as ever, with nothing drawn in them."""
+    from matplotlib.figure import Figure
+
+    from bmx_grid.report import analysis_files
+    from bmx_grid.report.canvas import Drawing, save
+
+    def blank() -> Figure:
+        return Figure(figsize=(0.1, 0.1))
+
+    def save_blank(drawing: Drawing, *to: Any) -> Path:
+        return save(dataclasses.replace(drawing, draw=blank), *to)
+
+    monkeypatch.setattr(analysis_files, "save", save_blank)
 
 
 def composed(*overrides: str) -> dict[str, Any]:

@@ -3,8 +3,6 @@
 What is right are the files and the analysis of the sweep itself, as it ran in this process.
 """
 
-import contextlib
-import functools
 import html
 import re
 import shutil
@@ -15,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from fakes import composed, draw_nothing
 from some_tables import peaked, rows
 
 import bmx_grid as bmx
@@ -24,6 +23,7 @@ from bmx_grid.analysis.finished import load_results
 from bmx_grid.analysis.gains import settings_without_controls
 from bmx_grid.analysis.load import from_arrow
 from bmx_grid.analysis.points import chosen_points, selection
+from bmx_grid.api.sweep import run_sweep
 from bmx_grid.commands.analyse import main
 from bmx_grid.core.errors import BmxError
 from bmx_grid.measures.grid import Point
@@ -38,8 +38,9 @@ SMALL = (
 )
 FEW = ("evaluation.levels.resamples=40", "evaluation.significance.resamples=40")
 BOOSTS = ("evaluation.boosts.resamples=40", "evaluation.boosts.draws=1")
+PUBLISHED = "published points, which are not the medians"
 OPTIONS = {
-    "published points, which are not the medians": (
+    PUBLISHED: (
         "explainer=[erasure,random]",
         *FEW,
         "evaluation=[grid,levels,significance]",
@@ -52,7 +53,7 @@ OPTIONS = {
     "infinite powers": (
         "explainer=[erasure]",
         "evaluation=[grid]",
-        "grid.p=[-inf,0,1,inf]",
+        *("~grid.p", "+grid.p=[-inf,0,1,inf]"),
         "grid.fixed.erasure.p=-inf",
     ),
     "boosts with their grid": ("explainer=[erasure]", *BOOSTS, "evaluation=[grid,boosts]"),
@@ -61,10 +62,9 @@ OPTIONS = {
 }
 
 
-@pytest.fixture
-def sweep(tmp_path, monkeypatch):
-    """sweep(*overrides): the run, and the analysis that it wrote its page and tables from."""
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="module")
+def sweep(request, tmp_path_factory):
+    """The run of a sweep with these of OPTIONS, and the analysis that it wrote its page and tables from; only read."""
     write = analysis_files.analyse_sweep
     analyses = []
 
@@ -73,33 +73,27 @@ def sweep(tmp_path, monkeypatch):
         analyses.append(result[0])
         return result
 
-    monkeypatch.setattr(analysis_files, "analyse_sweep", recorded)
-
-    def go(*overrides):
-        run = bmx.run(None, *SMALL, *overrides, output_dir="out", quiet=True)
-        return run, analyses[-1]
-
-    return go
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    """finished(name): the folder of a sweep with these of OPTIONS, which is run once."""
-
-    @functools.cache
-    def run_once(name):
-        with contextlib.chdir(tmp_path_factory.mktemp("finished")):
-            bmx.run(None, *SMALL, *OPTIONS[name], output_dir="out", quiet=True)
-            return Path("out").resolve()
-
-    return run_once
+    folder = tmp_path_factory.mktemp("finished")
+    with pytest.MonkeyPatch.context() as patch:
+        draw_nothing(patch)
+        patch.setattr(analysis_files, "analyse_sweep", recorded)
+        folders = (f"output_dir={folder / 'out'}", f"cache_dir={folder / 'cache'}")
+        run_sweep(composed(*SMALL, *OPTIONS[request.param], *folders))
+    (own,) = analyses
+    return bmx.Run(folder / "out"), own
 
 
 @pytest.fixture
-def copied(finished, tmp_path, monkeypatch):
-    """copied(name): the working folder has the folder of such a sweep, out, of its own."""
+def copied(sweep, tmp_path, monkeypatch):
+    """The working folder has the folder of such a sweep, out, of its own."""
     monkeypatch.chdir(tmp_path)
-    return lambda name: shutil.copytree(finished(name), "out")
+    run, _ = sweep
+    shutil.copytree(run.place, "out")
+
+
+def of(*names):
+    """The sweeps of a test. Tests of one sweep are run after each other."""
+    return pytest.mark.parametrize("sweep", names, indirect=True)
 
 
 def tables_of(analysis):
@@ -111,28 +105,35 @@ def tables_of(analysis):
     return shown
 
 
-@pytest.mark.parametrize("overrides", OPTIONS.values(), ids=OPTIONS)
-def test_every_table_is_that_of_the_sweep_from_every_door(sweep, overrides, tmp_path, capsys):
-    run, own = sweep(*overrides)
+@of(*OPTIONS)
+def test_every_table_of_the_folder_is_that_of_the_sweep(sweep):
+    run, own = sweep
     expected = tables_of(own)
     assert expected
-    # From Python, from the folder, and from its tables alone beside the configuration.
     assert tables_of(run.analysis) == expected
-    for place in ("out", "out/tables/grid.parquet") if own.table.settings else ("out",):
-        again = tables_of(load_results(tmp_path / place).analyse())
-        assert {stem: table[:3] for stem, table in again.items()} == {
-            stem: table[:3] for stem, table in expected.items()
-        }
-    # From the command line.
-    assert main(["out", "format=csv", "output_dir=again"]) == 0
+
+
+@of(PUBLISHED, "another seed", "infinite powers", "boosts with their grid")
+def test_every_table_of_the_grids_beside_the_configuration_is_that_of_the_sweep(sweep):
+    run, own = sweep
+    again = tables_of(load_results(Path(run.place, "tables", "grid.parquet")).analyse())
+    assert {stem: table[:3] for stem, table in again.items()} == {
+        stem: table[:3] for stem, table in tables_of(own).items()
+    }
+
+
+@of(PUBLISHED, "Kendall", "boosts without a grid", "metrics alone")
+def test_every_table_of_the_command_line_is_that_of_the_sweep(sweep, tmp_path, capsys):
+    run, own = sweep
+    assert main([str(run.place), "format=csv", f"output_dir={tmp_path / 'again'}"]) == 0
     capsys.readouterr()
     written = {file.stem: file.read_bytes().decode() for file in (tmp_path / "again" / "tables").iterdir()}
     assert written == {table.stem: as_csv(table) for table in own.tables()}
 
 
-@pytest.mark.parametrize("name", ["published points, which are not the medians", "Kendall", "infinite powers"])
-def test_settings_and_points_are_one_number_in_all_tables(sweep, name):
-    run, _ = sweep(*OPTIONS[name])
+@of(PUBLISHED, "Kendall", "infinite powers")
+def test_settings_and_points_are_one_number_in_all_tables(sweep):
+    run, _ = sweep
     settings = run.settings.set_index(FACTORS)
     points = run.table("points").query("point == 'published'").set_index(FACTORS)
     found = run.analysis.compute_once(settings_without_controls)
@@ -147,8 +148,9 @@ def test_settings_and_points_are_one_number_in_all_tables(sweep, name):
     assert (surface.correlation == surface.baseline).all(), "the metric alone is one number at every p"
 
 
+@of("another seed")
 def test_tables_that_the_analysis_wrote_are_its_own(sweep):
-    run, _ = sweep(*OPTIONS["another seed"])
+    run, _ = sweep
     for name, compute in (("selection", selection), ("ridge", fit_rows)):
         pd.testing.assert_frame_equal(
             run.table(name), run.analysis.compute_once(compute), check_dtype=False, check_exact=True
@@ -157,8 +159,9 @@ def test_tables_that_the_analysis_wrote_are_its_own(sweep):
     assert np.isfinite(run.analysis.data_frames()["overview"]["mean gain"]).all()
 
 
+@of(PUBLISHED)
 def test_the_figure_of_a_setting_marks_the_published_point(sweep):
-    run, _ = sweep(*OPTIONS["published points, which are not the medians"])
+    run, _ = sweep
     row = run.settings.set_index("explainer").query("language_pair == 'de-en'").loc["erasure"]
     whole = run.plot("de-en", explainer="erasure").axes[0]
     (mark,) = [line for line in whole.lines if line.get_label() == "published point"]
@@ -166,9 +169,10 @@ def test_the_figure_of_a_setting_marks_the_published_point(sweep):
     assert row.fixed_p in (-0.5, 0.0), "the published -0.3, at the nearest point of the grid"
 
 
-def test_points_that_are_given_take_precedence(copied):
-    copied("published points, which are not the medians")
-    results = load_results(Path("out"))
+@of(PUBLISHED)
+def test_points_that_are_given_take_precedence(sweep):
+    run, _ = sweep
+    results = load_results(Path(run.place))
     given = results.analyse(fixed={"erasure": Point(p=1.0, w=0.4)})
     assert given.fixed == {"erasure": Point(p=1.0, w=0.4)}
     other = from_arrow(rows({("x", "a", "m", "erasure"): peaked(1.3)}))
@@ -193,8 +197,9 @@ def edited(config, **changes):
         ),
     ],
 )
-def test_what_a_folder_lacks_is_said(copied, edit, message):
-    copied("published points, which are not the medians")
+@of(PUBLISHED)
+@pytest.mark.usefixtures("copied")
+def test_what_a_folder_lacks_is_said(edit, message):
     file = Path("out/config.yaml")
     text = edit(file.read_text())
     file.unlink()
@@ -212,8 +217,9 @@ def test_what_a_folder_lacks_is_said(copied, edit, message):
         pytest.param("evaluation: 5", "config.yaml: evaluation: expected", id="no evaluations"),
     ],
 )
-def test_a_damaged_configuration_is_refused(copied, text, message):
-    copied("another seed")
+@of("another seed")
+@pytest.mark.usefixtures("copied")
+def test_a_damaged_configuration_is_refused(text, message):
     Path("out/config.yaml").write_text(text)
     with pytest.raises(BmxError, match=message):
         load_results(Path("out"))
@@ -271,10 +277,8 @@ def ext(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("evaluations", "chosen"),
     [
-        pytest.param("grid,sizes", {}, id="of an evaluation, with a grid"),
-        pytest.param("levels,sizes", {}, id="of an evaluation, without one"),
+        pytest.param("levels,sizes", {}, id="of an evaluation, without a grid"),
         pytest.param("grid", {"questions": ["ext.question"]}, id="named, with a grid"),
-        pytest.param("levels", {"questions": ["ext.question"]}, id="named, without one"),
     ],
 )
 def test_a_brief_question_of_another_package_is_in_terminal_page_and_folder(
@@ -282,6 +286,7 @@ def test_a_brief_question_of_another_package_is_in_terminal_page_and_folder(
 ):
     monkeypatch.chdir(ext)
     overrides = (*SMALL, "explainer=[erasure]", f"evaluation=[{evaluations}]", "dataset.sample.language_pairs=[de-en]")
+    overrides += FEW[:1] if "levels" in evaluations else ()
     bmx.run(None, *overrides, output_dir="out", config_dir="conf", **chosen)
     assert capsys.readouterr().out.count("\nall       1\n") == 1
     assert "How many settings there are" in (ext / "out" / "report.html").read_text()
@@ -293,7 +298,8 @@ def test_a_brief_question_of_another_package_is_in_terminal_page_and_folder(
 def test_a_question_that_fails_is_said_and_leaves_the_rest(ext, monkeypatch, capsys):
     monkeypatch.chdir(ext)
     (ext / "ext" / "question.py").write_text(QUESTION.replace("len(given.settings)", "1 // len(given.table)"))
-    bmx.run(None, *SMALL, "explainer=[erasure]", "evaluation=[levels,sizes]", output_dir="out", config_dir="conf")
+    overrides = (*SMALL, *FEW[:1], "explainer=[erasure]", "evaluation=[levels,sizes]")
+    bmx.run(None, *overrides, output_dir="out", config_dir="conf")
     said = "The question ext.question failed: ZeroDivisionError"
     assert said in " ".join(capsys.readouterr().out.split())
     assert "Correlation of the unboosted metrics" in (ext / "out" / "report.html").read_text()
@@ -306,6 +312,7 @@ def test_verdicts_are_in_terminal_page_and_folder(evaluations, tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
     overrides = (*SMALL, *BOOSTS, "explainer=[erasure]", f"evaluation=[{evaluations}]", "grid.correlation=kendall")
+    overrides += FEW[:1] if "levels" in evaluations else ()
     run = bmx.run(None, *overrides, output_dir="out")
     (verdict,) = run.table("verdicts").query("language_pair == 'all' and point == 'elsewhere'").itertuples()
     line = re.compile(rf"^{verdict.verdict} .*\bchrf .* {verdict.baseline:.3f} ", re.MULTILINE)
