@@ -1,6 +1,8 @@
 """Sweeps tracked for tests, and a look into the store past the tracker."""
 
+import shutil
 import sqlite3
+from contextlib import closing
 
 from some_results import P, W
 
@@ -32,6 +34,16 @@ def track(folder, results, failed=(), config=CONFIG, **options):
     tracker.headline({"mean_gain": 0.1}, "All is well.", [folder / "grid.parquet"], {})
     tracker.finish(list(failed))
     return tracker
+
+
+def copy_store(source, folder):
+    """The store beside `source`, with its artifacts, beside another folder."""
+    shutil.copy(source.parent / "mlflow.db", folder.parent / "mlflow.db")
+    shutil.copytree(source.parent / "mlruns", folder.parent / "mlruns")
+    with closing(sqlite3.connect(folder.parent / "mlflow.db")) as database, database:
+        for table, column in (("runs", "artifact_uri"), ("experiments", "artifact_location")):
+            here = (str(source.parent), str(folder.parent))
+            database.execute(f"UPDATE {table} SET {column} = replace({column}, ?, ?)", here)
 
 
 def address(folder):

@@ -30,6 +30,7 @@ from tracked import (
     address,
     all_runs,
     client,
+    copy_store,
     n_points,
     runs_of,
     started,
@@ -41,6 +42,7 @@ from bmx_grid.core.errors import StoreError
 from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.grid_surface import metric_alone
 from bmx_grid.evaluations.verdicts import DISTANCE, LEGEND
+from bmx_grid.sweep import mlflow_store
 from bmx_grid.sweep.folder import LOCK
 from bmx_grid.sweep.judge import Spent
 from bmx_grid.sweep.mlflow_runs import (
@@ -54,12 +56,38 @@ from bmx_grid.sweep.mlflow_runs import (
     source_tags,
     sweep_identity,
 )
-from bmx_grid.sweep.mlflow_store import AT_ONCE, check_artifact
+from bmx_grid.sweep.mlflow_store import check_artifact
 from bmx_grid.sweep.settings import NotRun
 from bmx_grid.sweep.tables import write_parquet
 from bmx_grid.sweep.tracking import SQLITE, MlflowTracker, Tracker
 
 PAPER = {"p": tuple((np.arange(-300, 300) / 10).tolist()), "w": (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)}
+
+
+@pytest.fixture(scope="module")
+def kept(template, tmp_path_factory):
+    """The folder of a sweep with the metrics chrf and bleu, tracked with three files, and its tracker; only read."""
+    folder = tmp_path_factory.mktemp("kept") / "out"
+    (folder / "tables").mkdir(parents=True)
+    shutil.copy(template, folder.parent / "mlflow.db")
+    (folder / "grid.parquet").write_bytes(b"content")
+    tracker = track(folder, [make_result(metric=name) for name in ("chrf", "bleu")])
+    headline(folder)
+    return folder, tracker
+
+
+@pytest.fixture
+def tracked(kept, folder):
+    """The folder of the same sweep in a store of the test's own."""
+    (folder.parent / "mlflow.db").unlink()
+    copy_store(kept[0], folder)
+    return folder
+
+
+def of_chrf(runs):
+    """The run of a setting with chrf."""
+    (run,) = [run for run in runs if run.data.params["metric"] == "chrf"]
+    return run
 
 
 def test_a_sweep_is_a_run_beside_one_for_each_setting(folder, monkeypatch):
@@ -87,12 +115,13 @@ def test_a_sweep_is_a_run_beside_one_for_each_setting(folder, monkeypatch):
     assert [entry.path for entry in client(folder).list_artifacts(parent.info.run_id)] == ["grid.parquet"]
 
 
-def test_every_grid_point_is_there_once_at_its_step(folder):
+def test_every_grid_point_is_there_once_at_its_step(kept):
+    folder, _ = kept
     result = make_result()
-    track(folder, [result])
-    (setting,) = runs_of(folder)[1]
-    (curves,) = all_runs(folder, "curves")
-    assert curves.data.tags["mlflow.parentRunId"] == setting.info.run_id and curves.info.status == "FINISHED"
+    setting = of_chrf(runs_of(folder)[1])
+    parents = {run.data.tags["mlflow.parentRunId"]: run for run in all_runs(folder, "curves")}
+    curves = parents[setting.info.run_id]
+    assert len(parents) == 2 and curves.info.status == "FINISHED"
     for column, name in enumerate(("pearson/w0", "pearson/w0.4", "pearson/w1")):
         history = client(folder).get_metric_history(curves.info.run_id, name)
         curve = zip(range(-30, 30), result.grid.correlation[:, column], strict=True)
@@ -102,13 +131,13 @@ def test_every_grid_point_is_there_once_at_its_step(folder):
         )
     powers = client(folder).get_metric_history(curves.info.run_id, "p")
     assert [point.value for point in powers] == list(result.spec.p), "the axis of the curves"
-    assert n_points(folder) == CURVES + SCALARS + HEADLINE
+    assert n_points(folder) == 2 * (CURVES + SCALARS) + HEADLINE + 1, "the mean gain once more, as it has changed"
 
 
-def test_the_overview_of_a_setting_has_what_was_found_and_no_point_of_a_curve(folder):
+def test_the_overview_of_a_setting_has_what_was_found_and_no_point_of_a_curve(kept):
+    folder, _ = kept
     result = make_result()
-    track(folder, [result])
-    (setting,) = runs_of(folder)[1]
+    setting = of_chrf(runs_of(folder)[1])
     names = ["gain", "gain low", "gain high", "baseline", "boosted", "published pearson"]
     names += ["in-sample best pearson", "in-sample best p", "in-sample best w"]
     assert list(setting.data.metrics) == names, "pages that compare runs draw the first"
@@ -210,8 +239,14 @@ def test_a_repeated_sweep_adds_nothing(folder):
 CALLS = {"parameters": ("log_batch", "params"), "points": ("log_batch", "metrics"), "end": ("set_terminated", None)}
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
-@pytest.mark.parametrize(("call", "part"), CALLS.values(), ids=CALLS)
+@pytest.mark.parametrize(
+    ("call", "part", "error"),
+    [
+        pytest.param(*CALLS["parameters"], KeyboardInterrupt, id="parameters-Ctrl-C"),
+        pytest.param(*CALLS["points"], SystemExit, id="points-exit"),
+        pytest.param(*CALLS["end"], KeyboardInterrupt, id="end-Ctrl-C"),
+    ],
+)
 def test_a_run_that_was_cut_off_is_closed_and_completed_in_place(folder, monkeypatch, call, part, error):
     def interrupted(*arguments, **options):
         if part is None or part in options:
@@ -244,9 +279,10 @@ def delete_runs(folder, kinds=("sweep", "setting", "curves")):
     return [run.info.run_id for run in runs]
 
 
-def begin_store_anew(folder):
+def begin_store_anew(folder, template):
     """Another database at the same address, in which somebody else's sweep was tracked."""
     (folder.parent / "mlflow.db").unlink()
+    shutil.copy(template, folder.parent / "mlflow.db")
     track(folder, [make_result(metric="ter")], config=CONFIG.replace("seed: 0", "seed: 9"))
 
 
@@ -270,15 +306,21 @@ def delete_experiment(folder):
         pytest.param(lambda folder: delete_runs(folder, ["curves"]), False, id="those of curves are deleted"),
         pytest.param(delete_and_restore, True, id="all are deleted and restored"),
         pytest.param(delete_experiment, False, id="the experiment is deleted"),
-        pytest.param(begin_store_anew, False, id="the database was begun anew"),
+        pytest.param(None, False, id="the database was begun anew"),
     ],
 )
-def test_a_repeated_sweep_knows_whether_its_runs_are_still_in_the_store(folder, monkeypatch, change, is_whole):
+def test_a_repeated_sweep_knows_whether_its_runs_are_still_in_the_store(
+    kept, tracked, template, monkeypatch, change, is_whole
+):
     """Whether it looks into the database, or asks for the runs as it asks a server."""
-    runs = track(folder, [make_result(metric=name) for name in ("chrf", "bleu")]).identify_runs("s", folder)
-    runs = json.loads(json.dumps(runs))  # as from a stamp
+    folder = tracked
+    runs = json.loads(json.dumps(kept[1].identify_runs("s", kept[0])))  # as from a stamp
+    runs["store"] = MlflowTracker(experiment="tests").store("s", folder)
     assert len(runs["runs"]) == 5
-    change(folder)
+    if change is None:
+        begin_store_anew(folder, template)
+    else:
+        change(folder)
     for beginning in (SQLITE, "no address begins with this"):
         monkeypatch.setattr("bmx_grid.sweep.tracking.SQLITE", beginning)
         assert MlflowTracker(address(folder), "tests").has_runs("s", folder, runs) is is_whole, beginning
@@ -292,7 +334,8 @@ def test_a_stamp_without_runs_is_of_a_sweep_that_was_not_tracked(folder, runs):
 
 
 @pytest.mark.parametrize("kinds", [["sweep", "setting", "curves"], ["setting"], ["sweep"], ["curves"]])
-def test_deleted_runs_are_restored_by_the_same_sweep_and_none_is_there_twice(folder, kinds):
+def test_deleted_runs_are_restored_by_the_same_sweep_and_none_is_there_twice(tracked, kinds):
+    folder = tracked
     results = [make_result(metric=name) for name in ("chrf", "bleu")]
     track(folder, results)
     before = n_points(folder)
@@ -320,15 +363,17 @@ def test_a_sweep_whose_runs_were_deleted_is_not_up_to_date(swept, template, tmp_
 
 
 def test_points_of_which_a_part_was_sent_are_completed_and_never_twice(folder, monkeypatch):
-    """Of 3,600 points the third call is interrupted: two calls have arrived, and the next sweep adds the others."""
-    result = make_result(**PAPER)
+    """The third call with points is interrupted: two calls have arrived, and the next sweep adds the others."""
+    at_once = 100
+    monkeypatch.setattr(mlflow_store, "AT_ONCE", at_once)
+    result = make_result()
     tracker = started(folder)
     send = mlflow.MlflowClient.log_batch
     sent = []
 
     def third_is_interrupted(client, run_id, **data):
         sent.extend(data.get("metrics", ()))
-        if len(sent) > 2 * AT_ONCE:
+        if len(sent) > 2 * at_once:
             raise KeyboardInterrupt
         send(client, run_id, **data)
 
@@ -337,15 +382,15 @@ def test_points_of_which_a_part_was_sent_are_completed_and_never_twice(folder, m
         with pytest.raises(KeyboardInterrupt) as caught:
             tracker.log(result)
     tracker.finish([], caught.value)
-    assert n_points(folder) == 2 * AT_ONCE
+    assert n_points(folder) == 2 * at_once
     tracker = started(folder)
     tracker.log(result)
     tracker.finish([])
     (curves,) = all_runs(folder, "curves")
-    assert tracker.failure is None and n_points(folder) == 4200
+    assert tracker.failure is None and n_points(folder) == CURVES > 2 * at_once
     history = client(folder).get_metric_history(curves.info.run_id, "pearson/w0.4")
     assert [(point.step, point.value) for point in sorted(history, key=lambda point: point.step)] == list(
-        zip(range(-300, 300), result.grid.correlation[:, 2], strict=True)
+        zip(range(-30, 30), result.grid.correlation[:, 1], strict=True)
     )
 
 
@@ -413,9 +458,9 @@ STORES = {
 
 
 @pytest.mark.parametrize("kind", STORES)
-def test_a_database_of_somebody_else_chooses_no_folder(kind, folder, tmp_path, monkeypatch):
+def test_a_database_of_somebody_else_chooses_no_folder(kind, tracked, tmp_path, monkeypatch):
     """It said where artifacts go, and a file of the user's was overwritten."""
-    headline(folder)
+    folder = tracked
     home = tmp_path / "home"  # below the database's folder, but not its own
     (home / "tables").mkdir(parents=True)
     (home / ".bashrc").write_text("mine")
@@ -492,10 +537,11 @@ def test_what_was_found_is_the_settings_and_updated_not_doubled(folder):
     assert len(runs["chrf"].inputs.dataset_inputs) == 1
 
 
-def test_the_printed_page_shows_settings_with_names_gain_and_verdict(folder):
+def test_the_printed_page_shows_settings_with_names_gain_and_verdict(kept):
     """MLflow reads a view of an experiment from a tag whose key is in the address."""
-    tracker = track(folder, [make_result()])
-    (parent,), (child,) = runs_of(folder)
+    folder, tracker = kept
+    (parent,), settings_of_sweep = runs_of(folder)
+    child = settings_of_sweep[0]
     settings, sweep = [line.split(": ")[1] for line in tracker.where().splitlines() if " in MLflow: " in line]
     (key,) = parse_qs(urlsplit(settings.replace("#", "")).query)["viewStateShareKey"]
     experiment = client(folder).get_experiment(child.info.experiment_id)
@@ -503,17 +549,22 @@ def test_the_printed_page_shows_settings_with_names_gain_and_verdict(folder):
     assert view["name"].startswith("s ") and settings.startswith("http://127.0.0.1:5000/#/experiments/")
     state = json.loads(view["state"])
     selected = client(folder).search_runs([experiment.experiment_id], state["searchFilter"])
-    assert [run.info.run_id for run in selected] == [child.info.run_id], "the settings of this sweep, and no other run"
+    assert {run.info.run_id for run in selected} == {run.info.run_id for run in settings_of_sweep}, (
+        "the settings of this sweep, and no other run"
+    )
     assert sweep.endswith(f"/runs/{parent.info.run_id}")
     columns = {column.replace("`", "") for column in state["selectedColumns"]}
     assert {f"params.{name}" for name in ("dataset", "language_pair", "metric", "explainer")} <= columns
     assert {"metrics.gain", "metrics.gain low", "metrics.gain high", "tags.verdict"} <= columns
 
 
-def test_a_sweep_tracks_its_medians_its_regression_and_the_verdict_on_each_setting(swept, template, tmp_path):
+def test_a_sweep_tracks_its_medians_its_regression_and_the_verdict_on_each_setting(
+    swept, template, tmp_path, blank_figures
+):
     shutil.copy(template, tmp_path / "mlflow.db")
     parts = ("metric=[chrf]", "explainer=[erasure]", "dataset.sample.language_pairs=[de-en,fr-en]", "limit=24")
     tracked = ("tracking=mlflow", "tracking.experiment=tests", "analysis=true", "evaluation=[grid,boosts]")
+    tracked += ("evaluation.boosts.resamples=100", "evaluation.boosts.draws=1")
     assert swept("+sweep=quickstart", *parts, *tracked) == 0
     (sweep,), settings = runs_of(tmp_path / "out")
     tables = {name: pd.read_parquet(tmp_path / "out" / "tables" / f"{name}.parquet") for name in ("selection", "ridge")}
@@ -643,12 +694,13 @@ def test_no_tracking_writes_nothing(tmp_path):
     ids=["the sweep's name", "the environment's", "the configuration's"],
 )
 def test_store_and_experiment_are_the_configurations_else_the_environments(
-    folder, tmp_path, monkeypatch, given, environment, experiment
+    folder, template, tmp_path, monkeypatch, given, environment, experiment
 ):
     elsewhere = f"sqlite:///{tmp_path / 'elsewhere.db'}"
     for name, value in {**environment, "MLFLOW_TRACKING_URI": elsewhere}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path)  # so that the shortest path of the store is known
+    shutil.copy(template, tmp_path / "elsewhere.db")
     tracker = MlflowTracker(**given)
     tracker.start("s", CONFIG, folder)
     tracker.finish([])
