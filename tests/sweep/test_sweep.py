@@ -28,7 +28,9 @@ SMALL = (
     "analysis=false",
     "evaluation=[grid]",
     "dataset.sample.language_pairs=[de-en]",
+    "grid.p.step=5",
 )
+PAPERS_GRID = "grid.p.step=0.1"
 TABLE = ("explainer=[erasure]", "evaluation=[grid]")
 
 
@@ -48,7 +50,7 @@ def whole(tmp_path_factory) -> Path:
     """The folders out and cache of a sweep in one process and large chunks; only read."""
     folder = tmp_path_factory.mktemp("whole")
     folders = (f"output_dir={folder / 'out'}", f"cache_dir={folder / 'cache'}")
-    assert run_sweep(composed(*SMALL, *folders, "limit=8")).n_failed == 0
+    assert run_sweep(composed(*SMALL, PAPERS_GRID, *folders, "limit=8")).n_failed == 0
     return folder
 
 
@@ -75,7 +77,7 @@ def test_a_sweep_ends_with_its_analysis(sweep, tmp_path, capsys):
 
 def test_another_run_scores_only_what_is_new(sweep, tmp_path, capsys):
     calls, grid = tmp_path / "calls", tmp_path / "out" / "tables" / "grid.parquet"
-    few = ("explainer=[erasure,lime]", "grid.p.step=1.0")
+    few = ("explainer=[erasure,lime]",)
     metrics = {"hash": {"_target_": "fakes.HashMetric", "log": str(calls)}}
     assert sweep("limit=6", *few, metrics=metrics) == 0
     first = calls.read_text(), grid.read_bytes()
@@ -89,7 +91,7 @@ def test_another_run_scores_only_what_is_new(sweep, tmp_path, capsys):
 
 
 def test_an_unchanged_sweep_draws_and_writes_nothing_and_says_the_same(sweep, tmp_path, capsys, monkeypatch):
-    some = ("limit=6", "analysis=true", "metric=[sentence_bleu,chrf]", "explainer=[erasure,lime]", "grid.p.step=1.0")
+    some = ("limit=6", "analysis=true", "metric=[sentence_bleu,chrf]", "explainer=[erasure,lime]")
     assert sweep(*some) == 0
     states = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*")}
     with monkeypatch.context() as patch:
@@ -178,7 +180,7 @@ def test_chunks_and_workers_do_not_change_a_byte(whole, sweep, tmp_path, overrid
     grid = (whole / "out" / "tables" / "grid.parquet").read_bytes()
     shutil.copytree(whole / "out", tmp_path / "out")  # with the figures, which are as they should be
     (tmp_path / "out" / "tables" / "grid.parquet").unlink()
-    assert sweep("limit=8", *overrides) == 0
+    assert sweep("limit=8", PAPERS_GRID, *overrides) == 0
     assert attribution_files(tmp_path / "cache") == expected
     assert (tmp_path / "out" / "tables" / "grid.parquet").read_bytes() == grid
 
@@ -294,7 +296,7 @@ MOMENTS = int(os.environ.get("BMX_KILLS", "3"))
 @pytest.mark.processes
 def test_killed_at_random_moments_and_resumed_the_files_are_the_same(whole, tmp_path, blank_figures):
     folders = (f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}")
-    chosen = ("metric=[sentence_bleu]", "explainer=[erasure,lime]", "limit=8")
+    chosen = ("metric=[sentence_bleu]", "explainer=[erasure,lime]", "limit=8", PAPERS_GRID)
     workers = ("executor=loky", "executor.n_jobs=2", "executor.chunk_texts=500")
     command = [sys.executable, "-m", "bmx_grid", *SMALL, *chosen, *workers, *folders]
     quiet = {"cwd": ROOT, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}

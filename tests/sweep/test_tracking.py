@@ -549,9 +549,8 @@ def test_the_printed_page_shows_settings_with_names_gain_and_verdict(kept):
     assert view["name"].startswith("s ") and settings.startswith("http://127.0.0.1:5000/#/experiments/")
     state = json.loads(view["state"])
     selected = client(folder).search_runs([experiment.experiment_id], state["searchFilter"])
-    assert {run.info.run_id for run in selected} == {run.info.run_id for run in settings_of_sweep}, (
-        "the settings of this sweep, and no other run"
-    )
+    of_sweep = {run.info.run_id for run in settings_of_sweep}
+    assert {run.info.run_id for run in selected} == of_sweep, "the settings of this sweep, and no other run"
     assert sweep.endswith(f"/runs/{parent.info.run_id}")
     columns = {column.replace("`", "") for column in state["selectedColumns"]}
     assert {f"params.{name}" for name in ("dataset", "language_pair", "metric", "explainer")} <= columns
