@@ -105,11 +105,12 @@ def test_tables_are_those_that_the_command_writes(sweep, tmp_path, blank_figures
 def test_another_configuration_leaves_the_results_of_the_first_beside_its_own(tmp_path, blank_figures, capsys):
     folders = {"output_dir": tmp_path / "out", "cache_dir": tmp_path / "cache"}
     arguments = [f"{key}={value}" for key, value in folders.items()]
-    keys = [f"{name}={json.dumps(value)}" for name, value in {**SMALL, **STEP}.items()]
+    chosen = {**SMALL, "evaluation": ["grid"]}
+    keys = [f"{name}={json.dumps(value)}" for name, value in {**chosen, **STEP}.items()]
     assert compose_and_run(["+sweep=quickstart", *arguments, *keys]) == 0
     first = bmx.Run(tmp_path / "out")
     before = first.scores
-    later = {**SMALL, **folders, "settings": STEP, "quiet": True}
+    later = {**chosen, **folders, "settings": STEP, "quiet": True}
     same = bmx.run("quickstart", **{**later, "executor": "loky"})
     assert same.place == first.place == tmp_path / "out" and not (tmp_path / "out" / "previous").exists()
     capsys.readouterr()
