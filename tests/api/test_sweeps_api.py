@@ -27,6 +27,7 @@ from bmx_grid.report.analysis_files import OF_ANALYSIS
 SMALL = {"metric": ["chrf"], "explainer": ["erasure"], "limit": 6, "tracking": "none", "executor": "sequential"}
 SMALL |= {"analysis": False}
 STEP = {"grid.p.step": 5}
+FEW = STEP | {f"evaluation.{name}.resamples": 100 for name in ("levels", "significance", "boosts")}
 MEASURED = ["seconds", "n_texts", "cached"]  # of a run, not of its result
 
 
@@ -38,7 +39,7 @@ def folder(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def sweep(folder) -> bmx.Run:
     return bmx.run(
-        "quickstart", output_dir=folder / "out", cache_dir=folder / "cache", settings=STEP, quiet=True, **SMALL
+        "quickstart", output_dir=folder / "out", cache_dir=folder / "cache", settings=FEW, quiet=True, **SMALL
     )
 
 
@@ -92,7 +93,7 @@ def owner(table):
 
 
 def test_tables_are_those_that_the_command_writes(sweep, tmp_path, blank_figures):
-    keys = [f"{name}={json.dumps(value)}" for name, value in {**SMALL, **STEP}.items()]
+    keys = [f"{name}={json.dumps(value)}" for name, value in {**SMALL, **FEW}.items()]
     folders = (f"output_dir={tmp_path / 'out'}", f"cache_dir={tmp_path / 'cache'}")
     assert compose_and_run(["+sweep=quickstart", *keys, *folders]) == 0
     written = {path.stem: pd.read_parquet(path) for path in tmp_path.rglob("tables/*.parquet")}
