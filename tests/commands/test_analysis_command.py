@@ -35,7 +35,7 @@ def read(capsys):
 @pytest.mark.parametrize(
     ("form", "name"), [([], "report.html"), (["format=json"], "analysis.json"), (["format=text"], "tables/gains.txt")]
 )
-def test_files_of_somebody_else_are_not_replaced(form, name, results, tmp_path, capsys):
+def test_files_of_somebody_else_are_not_replaced(form, name, results, tmp_path, capsys, blank_figures):
     assert main([str(results), *form, f"output_dir={tmp_path / 'out'}"]) == 0
     assert main([str(results), *form, f"output_dir={tmp_path / 'out'}"]) == 0  # its own are
     written = next(path for path in (tmp_path / "out").rglob("*.*") if path.match(f"*{Path(name).suffix}"))
@@ -97,7 +97,7 @@ def test_given_points_are_moved_to_the_nearest_of_the_grid(results, read, capsys
     assert read(results, *point)["fixed"]["lime"]["undefined"] == 9
 
 
-def test_all_figures_are_those_of_the_paper_and_of_each_setting(results, tmp_path, capsys):
+def test_all_figures_are_those_of_the_paper_and_of_each_setting(results, tmp_path, capsys, blank_figures):
     out = tmp_path / "out"
     assert main([str(results), f"output_dir={out}", "figures=all"]) == 0
     stems = [file.stem for file in (out / "figures").iterdir()]
