@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hydra._internal.core_plugins import file_config_source
+from hydra._internal.core_plugins import file_config_source, structured_config_source
 from hydra._internal.sources_registry import SourcesRegistry
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.plugins import Plugins
@@ -57,6 +57,14 @@ class FileConfigSource(file_config_source.FileConfigSource):
         return Path(self.path) not in _folders_of_packages() or (group, name) in installed_options()
 
 
+class StructuredConfigSource(structured_config_source.StructuredConfigSource):
+    """Hydra's own options. It has the name of Hydra's own class, which Hydra asks for."""
+
+    def __deepcopy__(self, memo: dict[int, object]) -> StructuredConfigSource:
+        """Itself: Hydra copies it with all its options each time it composes, and changes nothing in it."""
+        return self
+
+
 class InstalledOptions(SearchPathPlugin):
     """Hydra looks for options in installed packages, too, wherever it looks for ours."""
 
@@ -73,12 +81,13 @@ def _folders_of_packages() -> list[Path]:
 
 @contextmanager
 def checked_files() -> Iterator[None]:
-    """Hydra reads files by our `FileConfigSource` in this block."""
+    """Hydra reads options by our `FileConfigSource` and `StructuredConfigSource` in this block."""
     Plugins.instance().register(InstalledOptions)  # the first call enters Hydra's own way to read files
     ways = SourcesRegistry.instance().types
-    before = ways["file"]
+    before = dict(ways)
     ways["file"] = FileConfigSource
+    ways["structured"] = StructuredConfigSource
     try:
         yield
     finally:
-        ways["file"] = before
+        ways.update(before)

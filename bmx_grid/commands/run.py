@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import hydra
 import yaml
+from hydra._internal.hydra import Hydra
 from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.types import ChoiceSweep
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from bmx_grid.api.sweep import SweepResult
 
 RECORD = ".hydra"
+SETS_MODE = re.compile(r"[+~]*hydra(\.mode)?=")
 SECRET = "BMX_SECRET_"  # begins the names of environment variables
 SECRET_REFERENCE = re.compile(r"\$\{oc\.env:(BMX_SECRET_\d+)\}")
 HYDRAS = re.compile(r"[+~]*hydra\b")  # begins an override of Hydra's own
@@ -247,6 +249,8 @@ def _run_with_hydra(
         with ExitStack() as stack:
             stack.enter_context(mistakes(overrides, folder))
             stack.enter_context(_surroundings([*_flags(parsed), *lines]))
+            if not (parsed.config_path or parsed.config_name or any(map(SETS_MODE.match, lines))):
+                stack.enter_context(_no_mode_in_files())
             if _shows(parsed):
                 stack.enter_context(redirect_stdout(shown))
             sweep()
@@ -288,6 +292,20 @@ def _surroundings(arguments: Sequence[str]) -> Iterator[None]:
         os.environ.pop(FULL_ERROR)
         if full is not None:
             os.environ[FULL_ERROR] = full
+
+
+@contextmanager
+def _no_mode_in_files() -> Iterator[None]:
+    """Hydra composes once less: to read hydra.mode, it composes all of the configuration, and then composes it again.
+
+    None is what it finds without a value.
+    """
+    get_mode = Hydra.get_mode
+    Hydra.get_mode = lambda self, config_name, overrides: None  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        Hydra.get_mode = get_mode  # type: ignore[method-assign]
 
 
 def _format_help(text: str) -> str:
