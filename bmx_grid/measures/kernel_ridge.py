@@ -107,8 +107,10 @@ def residuals(
             inside = nuisance.take(rows)
             values = inside.subtract_means(targets[rows])
             few = next(_blocks(clusters[rows], CHOOSING))
-            choices, weights = _choose(inside.take(few), values[few])
-            kernels = _Kernels(inside, weights)
+            choices, kernels = _choose(inside.take(few), values[few])
+            # Kernels of all segments would be the same ones.
+            if len(few) < len(rows):
+                kernels = _Kernels(inside, kernels.weights)
             parts = [division[rows] for division in divisions]
             errors = np.empty((1 + len(divisions) * (N_PARTS - 1), len(rows), targets.shape[1]))
             for choice in dict.fromkeys(choices):
@@ -300,15 +302,15 @@ def _alignment_weights(kernels: Sequence[Floats], target: Floats) -> Floats:
     return np.asarray((even + sharp / sharp.sum()) / 2)
 
 
-def _choose(nuisance: Nuisance, targets: Floats) -> tuple[list[KernelChoice], dict[str, Floats]]:
+def _choose(nuisance: Nuisance, targets: Floats) -> tuple[list[KernelChoice], _Kernels]:
     """Per column of float64[n, q] targets the kernel and penalty with the smallest squared error of left-out segments.
 
-    Then the weights of single inputs, decided by the first target.
+    Then the kernels, with the weights of single inputs, decided by the first target.
     """
     kernels = _Kernels(nuisance)
     core = nuisance.subtract_means(kernels.vague)
     linear, *_ = np.linalg.lstsq(core, targets[:, 0], rcond=None)
-    weights = kernels.weights = kernels.weigh(targets[:, 0] - core @ linear)
+    kernels.weights = kernels.weigh(targets[:, 0] - core @ linear)
     choices = [KernelChoice(0, GROUPED[0], RIDGES[-1])] * targets.shape[1]
     least = np.full(targets.shape[1], np.inf)
 
@@ -330,7 +332,7 @@ def _choose(nuisance: Nuisance, targets: Floats) -> tuple[list[KernelChoice], di
             own = [place for place, chosen in enumerate(mixtures) if chosen == mixture]
             for grouped in GROUPED[1:]:
                 judge(mixture, grouped, own)
-    return choices, weights
+    return choices, kernels
 
 
 def _left_out_squares(kernel: Floats, targets: Floats, strata: Ints | None) -> list[Floats]:

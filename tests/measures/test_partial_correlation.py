@@ -68,8 +68,8 @@ def test_the_choice_is_the_one_with_the_smallest_error_of_left_out_segments():
     rng = np.random.default_rng(1)
     inside, targets = nuisance(rng), rng.normal(size=(N, 1))
     targets[:, 0] += np.sign(inside.core[:, 0]) * np.sign(inside.core[:, 1])
-    ((choice,), weights) = kernel_ridge._choose(inside, targets)
-    kernels, losses = _Kernels(inside, weights), {}
+    ((choice,), kernels) = kernel_ridge._choose(inside, targets)
+    kernels, losses = _Kernels(inside, kernels.weights), {}
     for mixture in range(len(MIXTURES)):
         for ridge in RIDGES:
             errors = _errors_without_cluster(kernels.mixture(mixture), ridge, targets, np.arange(N))
