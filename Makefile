@@ -11,7 +11,9 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 NUMERIC := $(addprefix tests/,measures metrics boosts evaluations explainers guests sweep/test_repeats.py contracts/test_whole_sweep.py)
 # Of these, what talks to servers and programs, or counts in whole numbers: none of these libraries rounds there.
-EXACT := $(addprefix --ignore=tests/,guests/test_judge.py guests/test_command.py metrics/test_sacrebleu.py metrics/test_ngram_counts.py)
+EXACT := guests/test_judge.py guests/test_judge_context.py guests/test_spans.py guests/test_command.py
+EXACT += metrics/test_sacrebleu.py metrics/test_ngram_counts.py metrics/test_human.py metrics/test_imported.py
+EXACT += metrics/test_meteor.py explainers/test_imported_explainer.py measures/test_alone.py measures/test_arguments.py
 BENCHMARKS := $(filter-out harness settings simulation,$(basename $(notdir $(wildcard benchmarks/*.py))))
 
 .PHONY: run test test-processes test-all test-processor test-comet lint docs bench fuzz mutation wheel clean
@@ -37,7 +39,7 @@ test-processor: export MKL_CBWR = COMPATIBLE
 test-processor: export OPENBLAS_CORETYPE = Prescott
 test-processor: export NPY_DISABLE_CPU_FEATURES = X86_V3 X86_V4 AVX512_ICL AVX512_SPR
 test-processor: $(READY)
-	$(PYTEST) -m "not processes" $(NUMERIC) $(EXACT)
+	$(PYTEST) -m "not processes" $(NUMERIC) $(addprefix --ignore=tests/,$(EXACT))
 
 # The metric COMET in an environment of its own, which is made first.
 test-comet: export BMX_COMET_PYTHON = $(CURDIR)/$(VENV)-comet/bin/python

@@ -169,10 +169,10 @@ def test_pairs_that_are_copies_of_each_other_do_not_narrow_the_interval():
         clusters = [f"{pair} {label}" for label in original.clusters]
         apart.append(dataclasses.replace(copies[-1], clusters=clusters))
     wanted = {"boost": "length", "against": "metric", "point": "cross_fitted"}
-    single = one_row(together([original]), **wanted)
+    single = one_row(together([original], boosts={}), **wanted)
     widths = {}
     for name, settings in (("copies", copies), ("apart", apart)):
-        row = one_row(together(settings), **wanted, language_pair=ALL)
+        row = one_row(together(settings, boosts={}), **wanted, language_pair=ALL)
         widths[name] = (row["high"] - row["low"]) / (single["high"] - single["low"])
         assert row["clusters"] == {"copies": 40, "apart": 200}[name]
     assert widths["copies"] == pytest.approx(1, abs=0.35)
@@ -202,9 +202,10 @@ def test_a_boost_has_one_verdict_at_its_declared_point_and_further_questions(pai
 
 
 def test_questions_are_families_of_their_own():
-    settings = [simulated("noise", pair, n=40, dataset=name) for name in ("a", "b") for pair in PAIRS[:4]]
+    settings = [simulated("noise", pair, n=12, dataset=name) for name in ("a", "b") for pair in PAIRS[:4]]
     of_another_metric = [dataclasses.replace(setting, metric_name="other") for setting in settings]
-    verdicts = rows(together([*settings, *of_another_metric], boosts={"grid": OWN_GRID, "mean": MEAN}), "verdicts")
+    boosts = {"grid": OWN_GRID, "mean": MEAN}
+    verdicts = rows(together([*settings, *of_another_metric], boosts=boosts, resamples=40), "verdicts")
     tried = {(row["dataset"] == ALL, row["language_pair"] == ALL, row["point"]): row["tried"] for row in verdicts}
     per_scope = {"elsewhere": 2 * 2, "other_datasets": 2 * 2, "published": 2}  # 2 metrics x 2 boosts, of which 1 has it
     expected = {}
@@ -218,7 +219,7 @@ def test_questions_are_families_of_their_own():
 
 
 def r(x, human):
-    return scipy.stats.pearsonr(x, human).statistic
+    return np.corrcoef(x, human)[0, 1]
 
 
 def best_point(parts):
@@ -345,18 +346,18 @@ def two_golds(seed, pair, share=1.0):
 
     share: of the segments that the second ones rate.
     """
-    setting = simulated("signal", pair, n=200, seed=seed)
+    setting = simulated("signal", pair, n=120, seed=seed)
     rng = np.random.default_rng([seed, 5, *pair.encode()])
     base = setting.scores.base_scores
-    second = np.where(rng.random(200) < share, base + rng.normal(size=200) / 3, NAN)
+    second = np.where(rng.random(120) < share, base + rng.normal(size=120) / 3, NAN)
     judged = Judgements({"da": setting.segments.human_scores, "esa": second})
     return dataclasses.replace(setting, segments=dataclasses.replace(setting.segments, judgements=judged))
 
 
 def test_each_human_score_has_a_verdict_and_the_first_one_alone_chooses():
-    settings = [two_golds(0, pair, share=0.8) for pair in PAIRS]
+    settings = [two_golds(0, pair, share=0.8) for pair in PAIRS[:4]]
     result = together(settings, boosts={"mean": MEAN}, human=("da", "esa"))
-    alone = together([two_golds(0, pair) for pair in PAIRS], boosts={"mean": MEAN})
+    alone = together([two_golds(0, pair) for pair in PAIRS[:4]], boosts={"mean": MEAN}, resamples=40)
     everywhere = {"language_pair": ALL, "point": "elsewhere"}
     of_da, of_esa = (one_row(result, "verdicts", human=human, **everywhere) for human in ("da", "esa"))
     assert (of_da["verdict"], of_esa["verdict"], of_esa["tried"]) == (HELPS, HURTS, 2), "one family"
@@ -532,8 +533,9 @@ def test_the_order_of_settings_and_of_boosts_changes_nothing(shared):
                 values_of[(table, *key)] = [value for value in row.values() if isinstance(value, float)]
         return values_of
 
-    in_order = everything(shared, ("grid", "mean", "learned"))
-    reversed_order = everything(shared[::-1], ("learned", "grid", "mean"))
+    some = shared[1:4]  # two of one data set, and one of the other
+    in_order = everything(some, ("grid", "mean", "learned"))
+    reversed_order = everything(some[::-1], ("learned", "grid", "mean"))
     assert set(in_order) == set(reversed_order)
     for key, values in in_order.items():
         np.testing.assert_allclose(values, reversed_order[key], rtol=1e-6, atol=1e-9, err_msg=str(key))

@@ -1,7 +1,8 @@
 """Verdicts where the truth is planted: no boost helps that knows nothing, and one that knows much does.
 
-benchmarks/verdicts.py counts the same worlds, and more of them, in hundreds of sweeps. Without the learner of joint
-effects, or without levels of systems, some of these sweeps have a boost that "helps".
+benchmarks/verdicts.py counts the same worlds, and more of them, in hundreds of sweeps. The seeds here are those of the
+sweeps in which a boost "helps" without the learner of joint effects, lengths, strata, clusters, levels of groups or
+held-out choices, as far as these matter in a world; and a few more.
 """
 
 import dataclasses
@@ -44,39 +45,41 @@ FEWER = {name: EVALUATION.boosts[name] for name in (MAIN, "mean")}
 JUDGING = dataclasses.replace(EVALUATION, boosts=FEWER, resamples=200)
 
 
-def labels_in(sweep, sets, point=DECLARED):
-    """The verdicts of so many sweeps: of each their labels with reasons."""
-    judged_sweeps = [judged_in(sweep(np.random.default_rng([1, seed])), JUDGING, point) for seed in range(sets)]
+def labels_in(sweep, seeds, point=DECLARED):
+    """The verdicts of a sweep for each seed: their labels with reasons."""
+    judged_sweeps = [judged_in(sweep(np.random.default_rng([1, seed])), JUDGING, point) for seed in seeds]
     assert all(judged_sweeps)
     return [[(verdict.label, verdict.because) for verdict in verdicts] for verdicts in judged_sweeps]
 
 
 @pytest.mark.parametrize(
-    ("sweep", "sets", "point"),
+    ("sweep", "seeds", "point"),
     [
-        pytest.param(pairs_of(noise, 1), 4, DECLARED, id="attributions say nothing"),
-        pytest.param(pairs_of(length, 1), 4, DECLARED, id="they say how long a segment is"),
-        pytest.param(opposite_lengths, 1, OTHER_DATASETS, id="which means the opposite in the data that chose"),
-        pytest.param(pairs_of(curve, 1), 4, DECLARED, id="they are a curve of the score"),
-        pytest.param(pairs_of(STEP), 1, DECLARED, id="a step of the score"),
-        pytest.param(pairs_of(STEP_OF_WORDS, 1), 4, DECLARED, id="a step of the words"),
-        pytest.param(pairs_of(IF_LONG), 1, DECLARED, id="the score of long segments"),
-        pytest.param(pairs_of(heavy, 1), 4, DECLARED, id="heavy tails"),
+        pytest.param(pairs_of(noise, 1), [0, 1], DECLARED, id="attributions say nothing"),
+        pytest.param(pairs_of(length, 1), [0, 1], DECLARED, id="they say how long a segment is"),
+        pytest.param(opposite_lengths, [0], OTHER_DATASETS, id="which means the opposite in the data that chose"),
+        pytest.param(pairs_of(curve, 1), [0, 1], DECLARED, id="they are a curve of the score"),
+        pytest.param(pairs_of(STEP), [0], DECLARED, id="a step of the score"),
+        pytest.param(pairs_of(STEP_OF_WORDS, 1), [0, 3], DECLARED, id="a step of the words"),
+        pytest.param(pairs_of(IF_LONG), [0], DECLARED, id="the score of long segments"),
+        pytest.param(pairs_of(heavy, 1), [0, 1], DECLARED, id="heavy tails"),
         *(
-            pytest.param(pairs_of(partial(jointly, effect=JOINT[name], n=560), 1), 3, DECLARED, id=name)
+            pytest.param(pairs_of(partial(jointly, effect=JOINT[name], n=560), 1), [0], DECLARED, id=name)
             for name in ("two steps", "signs", "exponential", "three ways", "logistic")
         ),
-        pytest.param(pairs_of(partial(two_kinds_of_people, n=560), 1), 3, DECLARED, id="two kinds of people"),
-        pytest.param(pairs_of(partial(clustered, clusters=6), 1), 6, DECLARED, id="six clusters"),
-        pytest.param(shared, 1, DECLARED, id="the same segments in six pairs"),
-        pytest.param(pairs_of(by_system, 1), 5, DECLARED, id="the level of each system"),
-        pytest.param(pairs_of(by_document, 1), 4, DECLARED, id="the level of each document"),
-        pytest.param(pairs_of(partial(by_block, name="rater"), 1), 4, DECLARED, id="the level of each rater"),
-        pytest.param(pairs_of(partial(by_block, name="domain", n=560, blocks=2)), 1, DECLARED, id="of two domains"),
+        pytest.param(pairs_of(partial(two_kinds_of_people, n=560), 1), [0], DECLARED, id="two kinds of people"),
+        pytest.param(pairs_of(partial(clustered, clusters=6), 1), [3, 4], DECLARED, id="six clusters"),
+        pytest.param(shared, [0], DECLARED, id="the same segments in six pairs"),
+        pytest.param(pairs_of(by_system, 1), [2, 3], DECLARED, id="the level of each system"),
+        pytest.param(pairs_of(by_document, 1), [3], DECLARED, id="the level of each document"),
+        pytest.param(pairs_of(partial(by_block, name="rater"), 1), [3], DECLARED, id="the level of each rater"),
+        pytest.param(
+            pairs_of(partial(by_block, name="domain", n=560, blocks=2), 4), [0], DECLARED, id="of two domains"
+        ),
     ],
 )
-def test_no_boost_helps_that_knows_score_and_length_only(sweep, sets, point):
-    found = [(label, because) for verdicts in labels_in(sweep, sets, point) for label, because in verdicts]
+def test_no_boost_helps_that_knows_score_and_length_only(sweep, seeds, point):
+    found = [(label, because) for verdicts in labels_in(sweep, seeds, point) for label, because in verdicts]
     assert not [because for label, because in found if label in (HELPS, INFORMATIVE)]
 
 
@@ -89,17 +92,17 @@ def test_no_boost_helps_that_knows_score_and_length_only(sweep, sets, point):
     ],
 )
 def test_a_boost_helps_that_knows_what_the_metric_misses(sweep, sets):
-    assert sum(HELPS in dict(verdicts) for verdicts in labels_in(sweep, sets)) >= 0.75 * sets
+    assert sum(HELPS in dict(verdicts) for verdicts in labels_in(sweep, range(sets))) >= 0.75 * sets
 
 
 def test_three_clusters_give_no_positive_verdict():
-    sweeps = labels_in(pairs_of(partial(clustered, clusters=3), 1), 4)
+    sweeps = labels_in(pairs_of(partial(clustered, clusters=3), 1), [0, 2])
     assert {label for verdicts in sweeps for label, _ in verdicts} == {TOO_LITTLE}
 
 
 @pytest.mark.parametrize("each", [2, 5], ids=["two translations per source", "five"])
 def test_knowing_which_sources_are_hard_is_not_telling_translations_apart(each):
-    verdicts = [verdict for sweep in labels_in(pairs_of(partial(systems, each=each), 1), 3) for verdict in sweep]
+    verdicts = [verdict for sweep in labels_in(pairs_of(partial(systems, each=each), 1), [0, 1]) for verdict in sweep]
     labels = {label for label, _ in verdicts}
     assert not labels & {HELPS, REDUNDANT, INFORMATIVE}
     assert labels & {OPEN, CONFOUNDED}, "the gain is real"
