@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 from fakes import ROOT
-from started import start
+from started import Forked, start
 
 SMALL = (
     *("dataset.sample.language_pairs=[de-en]", "limit=12", "metric=[sleepy]", "explainer=[erasure,random]"),
@@ -36,14 +36,17 @@ def command(folder: Path, *overrides: str, seconds: float = 0.4) -> list[str]:
     return [sys.executable, "-m", "bmx_grid", *conf, *SMALL, *places, *overrides]
 
 
-def begun(folder: Path, *overrides: str, seconds: float = 0.4) -> subprocess.Popen[str]:
-    """The sweep, started."""
+def begun(
+    folder: Path, *overrides: str, seconds: float = 0.4, forks: str | None = None
+) -> subprocess.Popen[str] | Forked:
+    """The sweep, started; as a fork of the server with this address, if there is one."""
     folder.mkdir(parents=True, exist_ok=True)
-    running: subprocess.Popen[str] = start(command(folder, *overrides, seconds=seconds), folder)
+    line = command(folder, *overrides, seconds=seconds)
+    running: subprocess.Popen[str] | Forked = start(line, folder) if forks is None else Forked(forks, line[1:], folder)
     return running
 
 
-def ended(running: subprocess.Popen[str], seconds: float = 240) -> tuple[int, str, str]:
+def ended(running: subprocess.Popen[str] | Forked, seconds: float = 240) -> tuple[int, str, str]:
     """Status, standard output and standard error of a sweep, when it has ended; without its progress."""
     out, err = running.communicate(timeout=seconds)
     lines = [line for line in err.splitlines(keepends=True) if not line.startswith("scoring: ")]

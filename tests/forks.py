@@ -16,7 +16,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 LIBRARIES = (
@@ -25,6 +25,7 @@ LIBRARIES = (
     *("sacrebleu", "sqlalchemy", "alembic", "mlflow.store.tracking.sqlalchemy_store", "openai", "jinja2", "sklearn"),
     *("bmx_grid.commands.run", "bmx_grid.api.sweep"),
 )
+OPTIONAL = ("distributed", "accelerate", "fastapi", "uvicorn", "transformers.cli.serve")
 # Threads of the allocators of pyarrow and polars, which stop while a process is forked, and one that removes files that
 # polars wrote.
 FORKED = {"jemalloc_bg_thd", "polars-ooc-clea"}
@@ -43,6 +44,9 @@ def serve(address: str) -> dict[str, object] | None:
     configure_mlflow()
     for name in LIBRARIES:
         importlib.import_module(name)
+    for name in OPTIONAL:
+        with suppress(ImportError):
+            importlib.import_module(name)
     others = names_of_threads()[1:]
     assert set(others) <= FORKED, f"a process with these threads cannot be forked: {others}"
     gc.collect()

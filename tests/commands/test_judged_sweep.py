@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import os
 import shutil
+import signal
 import socket
-import sys
 import urllib.request
 from pathlib import Path
 
 import pytest
 from chat_server import ChatServer, completion, score_text
-from started import Forked, start, wait_for, wait_until_alone
+from started import Forked, wait_for, wait_until_alone
 from tiny_models import tiny_chat
 
 pytestmark = pytest.mark.processes
 KEY = "sk-a-key-that-nobody-may-see"
-SMALL = ("dataset=[sample]", "limit=8", "metric=[judge]", "explainer=[erasure]", "evaluation=[grid]")
+SMALL = ("dataset=[sample]", "limit=4", "metric=[judge]", "explainer=[erasure]", "evaluation=[grid]")
 
 
 def sweep_of(folder: Path, *arguments: str) -> list[str]:
@@ -52,7 +53,7 @@ def swept(call, template):
 
 
 @pytest.fixture
-def served(tmp_path, monkeypatch):
+def served(forks, tmp_path, monkeypatch):
     """The address of `transformers serve` and the folder of a tiny chat model."""
     for needed in ("accelerate", "fastapi", "uvicorn"):
         pytest.importorskip(needed, reason=f"transformers serve needs {needed}")
@@ -62,8 +63,9 @@ def served(tmp_path, monkeypatch):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    program = [str(Path(sys.executable).with_name("transformers")), "serve", str(model), "--device", "cpu"]
-    server = start([*program, "--host", "127.0.0.1", "--port", str(port)], tmp_path)
+    program = "import sys; from transformers.cli.transformers import app; sys.exit(app())"
+    given = ["serve", str(model), "--device", "cpu", "--host", "127.0.0.1", "--port", str(port)]
+    server = Forked(forks, ["-c", program, *given], tmp_path)
     url = f"http://127.0.0.1:{port}"
 
     def answers() -> bool:
@@ -76,7 +78,7 @@ def served(tmp_path, monkeypatch):
         wait_for(answers)
         yield f"{url}/v1", model
     finally:
-        server.terminate()
+        os.kill(server.pid, signal.SIGTERM)
         server.communicate(timeout=60)
         assert wait_until_alone(server.pid) == []
 
@@ -138,6 +140,7 @@ def test_a_metric_without_any_score_fails_and_is_asked_again_when_the_server_is_
         return 200, {}, completion("The translation", finish_reason="length")
 
     small = ("dataset.sample.language_pairs=[de-en]", f"limit={limit}", "explainer=[]", "metric.judge.repeat=2")
+    small += ("analysis=false",)
     with ChatServer(cut).running() as server:
         judge = (f"metric.judge.base_url={server.url}", "metric.judge.model=m", *small)
         status, printed, output = swept(tmp_path, *judge)
@@ -154,7 +157,7 @@ def test_a_metric_without_any_score_fails_and_is_asked_again_when_the_server_is_
 def test_an_explainer_without_any_explanation_fails(swept, tmp_path):
     with ChatServer(lambda body, turn: "no errors").running() as server:
         spans = [f"explainer.spans.base_url={server.url}", "explainer.spans.model=m", "limit=4"]
-        chosen = ("metric=[chrf]", "explainer=[spans]", "dataset.sample.language_pairs=[de-en]")
+        chosen = ("metric=[chrf]", "explainer=[spans]", "dataset.sample.language_pairs=[de-en]", "analysis=false")
         prompt = "explainer.spans.prompt=spans_reference"
         status, printed, _ = swept(tmp_path, *chosen, *spans, prompt)
         assert (

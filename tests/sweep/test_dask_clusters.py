@@ -24,17 +24,18 @@ KEYS = ("n_workers=2", "threads_per_worker=1", "dashboard_address=null")
 
 @pytest.mark.processes
 @pytest.mark.usefixtures("fakes_everywhere")
-def test_a_sweep_on_a_cluster_of_this_machine_has_the_tables_of_one_process(tmp_path, by_one_process):
+def test_a_sweep_on_a_cluster_of_this_machine_has_the_tables_of_one_process(forks, tmp_path, by_one_process):
     options = [f"executor.cluster_options.{key}" for key in KEYS]
     chosen = ["executor=dask", "executor.cluster=distributed.LocalCluster", "executor.timeout=60", *options]
-    status, out, err = ended(begun(tmp_path, *chosen, seconds=0))
+    status, out, err = ended(begun(tmp_path, *chosen, seconds=0, forks=forks))
     assert status == 0, out + err
     assert tables(tmp_path) == by_one_process[0]
 
 
 @pytest.mark.processes
 def test_a_worker_that_is_lost_is_replaced(tmp_path):
-    executor = Dask(cluster="distributed.LocalCluster", cluster_options=LOCAL, timeout=60)
+    one = {**LOCAL, "n_workers": 1}  # nobody else could do the work
+    executor = Dask(cluster="distributed.LocalCluster", cluster_options=one, timeout=60)
     some = [Job(partial(jobs.killed_once, tmp_path / "mark")), *(Job(partial(jobs.square, n)) for n in range(4))]
     assert sorted(map(str, executor.run(some))) == ["0", "1", "4", "9", "done"]
 
