@@ -19,13 +19,14 @@ from tiny_models import tiny_chat
 pytestmark = pytest.mark.processes
 KEY = "sk-a-key-that-nobody-may-see"
 SMALL = ("dataset=[sample]", "limit=4", "metric=[judge]", "explainer=[erasure]", "evaluation=[grid]")
+PLAIN = ("analysis=false", "tracking=none")
 
 
 def sweep_of(folder: Path, *arguments: str) -> list[str]:
     """The arguments of a sweep that writes below a folder."""
     folders = [f"{name}_dir={folder / name}" for name in ("output", "cache")]
-    tracked = f"tracking.uri=sqlite:///{folder / 'mlflow.db'}"
-    return [*SMALL, *folders, tracked, *arguments]
+    tracked = [] if "tracking=none" in arguments else [f"tracking.uri=sqlite:///{folder / 'mlflow.db'}"]
+    return [*SMALL, *folders, *tracked, *arguments]
 
 
 def begun(forks: str, folder: Path, template: Path, *arguments: str) -> Forked:
@@ -124,7 +125,7 @@ def test_a_key_is_in_no_file_and_in_nothing_that_is_said(forks, template, tmp_pa
 def test_two_sweeps_at_once_share_a_folder_of_answers(swept, forks, template, tmp_path):
     with ChatServer(delay=0.02).running() as server:
         judge = (f"metric.judge.base_url={server.url}", "metric.judge.model=m", "dataset.sample.language_pairs=[de-en]")
-        shared = (*judge, f"metric.judge.answers={tmp_path / 'answers'}", "analysis=false")
+        shared = (*judge, f"metric.judge.answers={tmp_path / 'answers'}", *PLAIN)
         both = [begun(forks, tmp_path / name, template, *shared, "executor=sequential") for name in ("first", "second")]
         printed = [sweep.communicate(timeout=300) for sweep in both]
         assert [sweep.returncode for sweep in both] == [0, 0], printed
@@ -139,8 +140,7 @@ def test_a_metric_without_any_score_fails_and_is_asked_again_when_the_server_is_
     def cut(body, turn):
         return 200, {}, completion("The translation", finish_reason="length")
 
-    small = ("dataset.sample.language_pairs=[de-en]", f"limit={limit}", "explainer=[]", "metric.judge.repeat=2")
-    small += ("analysis=false",)
+    small = ("dataset.sample.language_pairs=[de-en]", f"limit={limit}", "explainer=[]", "metric.judge.repeat=2", *PLAIN)
     with ChatServer(cut).running() as server:
         judge = (f"metric.judge.base_url={server.url}", "metric.judge.model=m", *small)
         status, printed, output = swept(tmp_path, *judge)
@@ -157,7 +157,7 @@ def test_a_metric_without_any_score_fails_and_is_asked_again_when_the_server_is_
 def test_an_explainer_without_any_explanation_fails(swept, tmp_path):
     with ChatServer(lambda body, turn: "no errors").running() as server:
         spans = [f"explainer.spans.base_url={server.url}", "explainer.spans.model=m", "limit=4"]
-        chosen = ("metric=[chrf]", "explainer=[spans]", "dataset.sample.language_pairs=[de-en]", "analysis=false")
+        chosen = ("metric=[chrf]", "explainer=[spans]", "dataset.sample.language_pairs=[de-en]", *PLAIN)
         prompt = "explainer.spans.prompt=spans_reference"
         status, printed, _ = swept(tmp_path, *chosen, *spans, prompt)
         assert (
