@@ -63,6 +63,10 @@ class Segmentation:
     engine: str
     pieces: Callable[[str], Iterable[str]] | None = None
 
+    def words(self, text: str) -> WordTuple:
+        """The words of a text, as `segment` has them; the gaps take longer than the words."""
+        return split_words(text) if self.pieces is None else self.segment(text)[0]
+
     def segment(self, text: str) -> tuple[WordTuple, WordTuple]:
         """The n words of a text, and the n + 1 pieces of text before, between and after them: together the text.
 
@@ -168,12 +172,11 @@ class PairWords:
 
     def words(self, role: Role, text: str) -> tuple[str, ...]:
         """The words of a text."""
-        return self.segmentation_of(role).segment(text)[0]
+        return self.segmentation_of(role).words(text)
 
     def rows(self, role: Role, texts: Iterable[str]) -> tuple[WordTuple, ...]:
         """The words of each text."""
-        segment = self.segmentation_of(role).segment
-        return tuple(segment(text)[0] for text in texts)
+        return tuple(map(self.segmentation_of(role).words, texts))
 
     def fingerprint(self) -> dict[str, object] | None:
         """The identity of the words of both languages; None for the paper's, so that cached results stay valid."""
