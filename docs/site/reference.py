@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import io
 import os
 import posixpath
 import re
-import subprocess
 import sys
 import textwrap
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -181,12 +182,30 @@ def commands() -> str:
     """The help of every command."""
     parts = ["# Commands"]
     for name in COMMANDS:
-        told = [sys.executable, "-m", "bmx_grid", *([name] if name else []), "--help"]
-        shown = subprocess.run(
-            told, cwd=ROOT, capture_output=True, text=True, check=True, env={**os.environ, "COLUMNS": "80"}
-        )
-        parts += [f"## bmx-grid {name}".rstrip(), f"```text\n{shown.stdout.strip()}\n```"]
+        parts += [f"## bmx-grid {name}".rstrip(), f"```text\n{help_of(name)}\n```"]
     return "\n\n".join(parts) + "\n"
+
+
+def help_of(name: str) -> str:
+    """What `bmx-grid NAME --help` prints in a terminal of 80 columns; in this process, as each Python takes seconds."""
+    from bmx_grid.__main__ import _run
+
+    arguments, columns = sys.argv, os.environ.get("COLUMNS")
+    sys.argv = ["bmx-grid", *([name] if name else []), "--help"]
+    os.environ["COLUMNS"] = "80"
+    status: object = 0
+    try:
+        with redirect_stdout(io.StringIO()) as shown:
+            status = _run(name or "--help")
+    except SystemExit as stop:
+        status = stop.code
+    finally:
+        sys.argv = arguments
+        del os.environ["COLUMNS"]
+        if columns is not None:
+            os.environ["COLUMNS"] = columns
+    assert not status, f"bmx-grid {name} --help has status {status}"
+    return shown.getvalue().strip()
 
 
 def python() -> str:
