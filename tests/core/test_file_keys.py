@@ -2,6 +2,7 @@
 
 import dataclasses
 import importlib
+import itertools
 import os
 import re
 
@@ -282,10 +283,16 @@ def test_every_sweep_and_every_option_of_ours_is_harmless(tmp_path):
     for group in ("sweep", "tasks"):
         for file in CONFIGS.glob(f"{group}/*.yaml"):
             compose_config([f"+{group}={file.stem}"])
+    several, one = [], []  # every option of a group at once, or one of each group
     for group in GROUPS:
         names = [file.stem for file in CONFIGS.glob(f"{group}/*.yaml")]
-        for chosen in [f"[{','.join(names)}]"] if group in GROUPS_OF_PARTS else names:
-            compose_config([f"{group}={chosen}"])
+        if group in GROUPS_OF_PARTS:
+            several.append(f"{group}=[{','.join(names)}]")
+        else:
+            one.append([f"{group}={name}" for name in names])
+    compose_config(several)
+    for chosen in itertools.zip_longest(*one):
+        compose_config([line for line in chosen if line is not None])
 
 
 def test_a_cache_of_the_environment_is_the_users(monkeypatch):
