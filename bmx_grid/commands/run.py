@@ -10,6 +10,7 @@ import argparse
 import io
 import itertools
 import logging
+import math
 import os
 import re
 import sys
@@ -362,16 +363,19 @@ OmegaConf.register_new_resolver("bmx.one_folder", _one_folder, replace=True)
 def sweep(config: DictConfig) -> float:
     """Run one sweep.
 
-    Returns the value that a sweeper maximises: the largest held-out gain, else the largest correlation.
+    Returns the value that a sweeper maximises: the largest held-out gain, else the largest correlation; NaN for a
+    single sweep, whose tables are not read.
     """
-    from bmx_grid.api.sweep import objective
-
     own = HydraConfig.get()
     place = Path(own.runtime.output_dir)
     several = own.mode == RunMode.MULTIRUN
     try:
         ended = _run_one(config, own, place, several)
-        reached = objective(place)
+        reached = math.nan
+        if several:
+            from bmx_grid.api.sweep import objective
+
+            reached = objective(place)
     except Exception as error:
         if not several or not isinstance(error, BmxError):
             raise _Past(error) from error
