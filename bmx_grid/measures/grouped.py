@@ -35,8 +35,8 @@ from bmx_grid.measures.resampling import (
 )
 from bmx_grid.measures.systems import weighted_statistics
 
-# int64[m] rows of a group, int64[m] their clusters, float64[C, R] how often clusters are drawn -> float64[K, R] values
-Recompute = Callable[[Ints, Ints, Floats], Floats]
+# Number of a group, int64[m] clusters of its rows, float64[C, R] how often clusters are drawn -> float64[K, R] values
+Recompute = Callable[[int, Ints, Floats], Floats]
 ONLY_TIES = "no better than tying every pair: this is only the share of pairs that people tied"
 TOGETHER_UP_TO = 32  # segments up to which groups of one size are computed together, from the signs of all pairs
 # Resamples x segments from which correlations are projected, as 5,000 segments are at 1,000 resamples: rank
@@ -117,8 +117,7 @@ def _resample_means(
         total = np.array([row @ drawn for row in value_sums])
         number = np.array([row @ drawn for row in group_counts])
         for place in spanning:
-            rows = members[place]
-            value = recompute(rows, clusters[rows], drawn)
+            value = recompute(place, clusters[members[place]], drawn)
             # a group may lose its variance in a resample: it is then left out, as among the values
             known = np.isfinite(value) & defined[:, place, None]
             total += np.where(known, value, 0.0)
@@ -178,23 +177,21 @@ def grouped_correlations(
     scores, human, groups, clusters = _scored_rows(scores, human, groups, clusters)
     members = members_of(groups)
 
-    def correlate_all_kinds(members: list[Ints]) -> Floats:
-        return np.concatenate([_correlate_groups(kind, scores, human, members) for kind in kinds])
-
+    values = np.concatenate([_correlate_groups(kind, scores, human, members) for kind in kinds])
     moves = np.empty((0, len(human)))
     if _is_large(len(human), resamples):
         moves = _moves(kinds, scores, human, members)
 
-    def recompute(rows: Ints, cluster: Ints, drawn: Floats) -> Floats:
+    def recompute(group: int, cluster: Ints, drawn: Floats) -> Floats:
+        rows = members[group]
         if len(moves) and len(rows) >= FEWEST_PROJECTED:
-            moved = _drawn_sums(moves[:, rows], cluster, drawn)
-            return correlate_all_kinds([rows]) + moved
+            return np.asarray(values[:, group, None] + _drawn_sums(moves[:, rows], cluster, drawn))
         times = drawn[cluster]
         columns = scores[rows]
         judged = human[rows]
         return np.concatenate([weighted_correlations(kind, columns, judged, times) for kind in kinds])
 
-    means = _means(correlate_all_kinds(members), recompute, groups, clusters, resamples, seed)
+    means = _means(values, recompute, groups, clusters, resamples, seed)
     # all columns of the first kind, then all of the second
     width = scores.shape[1]
     return [dict(zip(kinds, means[column::width], strict=True)) for column in range(width)]
@@ -355,8 +352,10 @@ def grouped_acc_eq(
         epsilons.append(epsilon)
         notes.append([ONLY_TIES, *few] if only_ties else few)
     agreements = np.array(of_segments)
+    members = members_of(groups)
 
-    def recompute(rows: Ints, cluster: Ints, drawn: Floats) -> Floats:
+    def recompute(group: int, cluster: Ints, drawn: Floats) -> Floats:
+        rows = members[group]
         of_rows = agreements[:, rows]
         value = of_rows.mean(axis=1)[:, None]
         total = _drawn_sums(of_rows, cluster, drawn)
