@@ -14,7 +14,7 @@ import json
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, is_dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,7 +68,6 @@ class Analysis(SweepTables):
     """
 
     questions: Questions = (*FIRST, *OF_GRIDS)
-    _tables: dict[Any, tuple[Table, ...]] = field(default_factory=dict, init=False, repr=False)
 
     def tables(self) -> list[Table]:
         """Every table of every question, in their order; of grids the signature is the last note of each."""
@@ -80,10 +79,10 @@ class Analysis(SweepTables):
         last = [self.compute_once(signature)] if len(self.table) else []
         signed = []
         for question in questions:
-            # As the answers, they are made once: page, terminal and files show the same tables.
-            if question.tables not in self._tables:
-                self._tables[question.tables] = tuple(question.tables(self.compute_once(question.compute)))
-            for table in self._tables[question.tables]:
+            # Kept among the answers: page, terminal and files show the same tables.
+            if question.tables not in self._answers:
+                self._answers[question.tables] = tuple(question.tables(self.compute_once(question.compute)))
+            for table in self._answers[question.tables]:
                 signed.append(replace(table, notes=(*table.notes, *last)))
         return signed
 

@@ -26,7 +26,6 @@ from bmx_grid.sweep.judge import SettingResult
 from bmx_grid.sweep.mlflow_runs import Finding
 from bmx_grid.sweep.mlflow_store import reason_of
 from bmx_grid.sweep.settings import NotRun
-from bmx_grid.sweep.tracking import Tracker
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,10 +47,10 @@ class SettingsRun:
     all_ended: bool
 
 
-def _save_models(sweep: Sweep, written: Sequence[Path], parent: Path) -> list[Path]:
-    """Write the recipes that help as models of MLflow into a folder, if the sweep is tracked; their folders."""
+def _save_models(written: Sequence[Path], parent: Path) -> list[Path]:
+    """Write the recipes that help as models of MLflow into a folder; their folders."""
     helping = helping_recipes(written)
-    if not helping or not sweep.tracker.store(sweep.settings.name, sweep.settings.output_dir):
+    if not helping:
         return []
     from bmx_grid.api.recipe_model import save_model
 
@@ -71,7 +70,7 @@ def track(
 ) -> None:
     """Hand the tracker the verdict on each setting, the answer of the sweep, its files and its models."""
     # The answer of a sweep that is not tracked would be worded for nobody.
-    if type(sweep.tracker) is Tracker:
+    if not sweep.tracker.store(sweep.settings.name, sweep.settings.output_dir):
         return
     # Some verdicts are on several settings together.
     verdicts = dict(each_group(setting_verdicts(SweepTables(tables)), *FACTORS))
@@ -86,7 +85,7 @@ def track(
         note = _description(analysis, note)
         found = tracked_metrics(analysis)
     with tempfile.TemporaryDirectory() as parent:
-        models = _save_models(sweep, written, Path(parent))
+        models = _save_models(written, Path(parent))
         sweep.tracker.headline(found, note, [*written, *models], tags)
 
 

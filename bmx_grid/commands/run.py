@@ -56,10 +56,10 @@ if TYPE_CHECKING:
     from bmx_grid.api.sweep import SweepResult
 
 RECORD = ".hydra"
-SETS_MODE = re.compile(r"[+~]*hydra(\.mode)?=")
 SECRET = "BMX_SECRET_"  # begins the names of environment variables
 SECRET_REFERENCE = re.compile(r"\$\{oc\.env:(BMX_SECRET_\d+)\}")
 HYDRAS = re.compile(r"[+~]*hydra\b")  # begins an override of Hydra's own
+HYDRAS_MODE = re.compile(r"[+~]*hydra(\.mode)?=")  # begins one that may set hydra.mode
 MOST_SWEEPS = 10_000  # sweeps of one multirun; Hydra lists them all before the first one starts
 LONGEST_FOLDER = 200  # characters of the name of a sweep's folder in a multirun
 HELP_COLUMNS = 80
@@ -250,7 +250,7 @@ def _run_with_hydra(
         with ExitStack() as stack:
             stack.enter_context(mistakes(overrides, folder))
             stack.enter_context(_surroundings([*_flags(parsed), *lines]))
-            if not (parsed.config_path or parsed.config_name or any(map(SETS_MODE.match, lines))):
+            if not (parsed.config_path or parsed.config_name or any(map(HYDRAS_MODE.match, lines))):
                 stack.enter_context(_no_mode_in_files())
             if _shows(parsed):
                 stack.enter_context(redirect_stdout(shown))
@@ -297,10 +297,7 @@ def _surroundings(arguments: Sequence[str]) -> Iterator[None]:
 
 @contextmanager
 def _no_mode_in_files() -> Iterator[None]:
-    """Hydra composes once less: to read hydra.mode, it composes all of the configuration, and then composes it again.
-
-    None is what it finds without a value.
-    """
+    """In this block Hydra composes once, and not once before to read hydra.mode, which has no value in our files."""
     get_mode = Hydra.get_mode
     Hydra.get_mode = lambda self, config_name, overrides: None  # type: ignore[method-assign]
     try:

@@ -6,10 +6,9 @@ The answer, the heat maps and three segments are seen first; the rest is folded.
 from __future__ import annotations
 
 import base64
-import itertools
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -145,7 +144,7 @@ def _context(analysis: Analysis) -> str:
     """Data and settings in a line."""
     # A results table without a sweep has no table of settings; without a grid any table names the scored texts.
     # Only those up to the first with rows are read.
-    frames = itertools.chain((analysis.settings, analysis.table.names), analysis.frames.values())
+    frames = chain((analysis.settings, analysis.table.names), analysis.frames.values())
     names = next(frame for frame in frames if len(frame))
     datasets = join_names([display_name(name) for name in dict.fromkeys(names["dataset"])])
     explainers = [display_name(name) for name in dict.fromkeys(names["explainer"]) if name != ALONE]

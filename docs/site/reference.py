@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 COMMANDS = ("", "run", "score", "compare", "analyse", "data", "check")
@@ -190,20 +191,17 @@ def help_of(name: str) -> str:
     """What `bmx-grid NAME --help` prints in a terminal of 80 columns; in this process, as each Python takes seconds."""
     from bmx_grid.__main__ import _run
 
-    arguments, columns = sys.argv, os.environ.get("COLUMNS")
-    sys.argv = ["bmx-grid", *([name] if name else []), "--help"]
-    os.environ["COLUMNS"] = "80"
+    arguments = ["bmx-grid", *([name] if name else []), "--help"]
     status: object = 0
-    try:
-        with redirect_stdout(io.StringIO()) as shown:
+    with (
+        mock.patch.object(sys, "argv", arguments),
+        mock.patch.dict(os.environ, COLUMNS="80"),
+        redirect_stdout(io.StringIO()) as shown,
+    ):
+        try:
             status = _run(name or "--help")
-    except SystemExit as stop:
-        status = stop.code
-    finally:
-        sys.argv = arguments
-        del os.environ["COLUMNS"]
-        if columns is not None:
-            os.environ["COLUMNS"] = columns
+        except SystemExit as stop:
+            status = stop.code
     assert not status, f"bmx-grid {name} --help has status {status}"
     return shown.getvalue().strip()
 

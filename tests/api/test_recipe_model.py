@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import mlflow
 import pandas as pd
 import pytest
@@ -81,7 +79,5 @@ def test_a_model_that_cannot_be_saved_is_a_warning(model, tmp_path, monkeypatch)
     path = recipes / "bleu-words.json"
     write_recipe(path, recipe())
     monkeypatch.setattr("mlflow.pyfunc.save_model", lambda *_, **__: (tmp_path / "nowhere" / "file").read_text())
-    tracked = SimpleNamespace(store=lambda name, folder: "a store")
-    sweep = SimpleNamespace(tracker=tracked, settings=SimpleNamespace(name="s", output_dir=tmp_path))
     with pytest.warns(UserWarning, match="recipe bleu-words is not logged as a model to MLflow: No such file"):
-        assert _save_models(sweep, [path], tmp_path) == []
+        assert _save_models([path], tmp_path) == []
