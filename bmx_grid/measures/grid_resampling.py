@@ -34,7 +34,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from bmx_grid.core.ragged import Flags, Floats
 from bmx_grid.measures.correlation import (
@@ -47,7 +47,7 @@ from bmx_grid.measures.correlation import (
     standard_deviation,
     unit,
 )
-from bmx_grid.measures.means import Means, column_blocks, correlate_means
+from bmx_grid.measures.means import PART_CELLS, Means, column_blocks, correlate_means
 from bmx_grid.measures.resampling import (
     FEWEST_CLUSTERS,
     assign_folds,
@@ -63,10 +63,11 @@ from bmx_grid.measures.resampling import (
 # places in the seed
 SELECTION = 1
 FOLDS_PLACE = 3
-PART_CELLS = 2**26  # segments x p copied for a part at a time: 512 MiB
-MOMENT_CELLS = 2**23  # segments x moments handled at a time: 64 MiB; few columns at a time are slow to gather
+Packed = NDArray[np.uint8]  # of flags, eight in a byte
+COPIED_CELLS = 2**26  # segments x p copied for a part at a time: 512 MiB
+MOMENT_CELLS = 2**23  # segments x moments handled at a time: 64 MiB
 BLEND_CELLS = 2**15  # p x resamples blended at a time: 256 KiB stay in a processor's cache
-WEIGHT_CELLS = 2**27  # resamples x clusters handled at a time: 1 GiB; moments are computed anew for each lot
+SIGN_CELLS = 2**23  # resamples x clusters whose signs are numbers at a time: 64 MiB
 
 
 class GridSample:
@@ -92,7 +93,7 @@ class GridSample:
         The column w = 1, the last one, is the base score.
         """
         grids = np.empty((len(parts), self.means.shape[1], len(self.w)))
-        for columns, means in column_blocks(self.means, fitting(PART_CELLS, len(self.base))):
+        for columns, means in column_blocks(self.means, fitting(COPIED_CELLS, len(self.base))):
             # allocated anew for each part, it would cost as much as its grid
             memory = np.empty_like(means)
             for grid, part in zip(grids, parts, strict=True):
@@ -178,17 +179,33 @@ def selection_adjusted(sample: GridSample, resamples: int = 1000, seed: int = 0)
     if sample.w[column] != 1:
         gain = float(sample.correlation[row, column] - sample.baseline)
     rng = np.random.default_rng([seed, SELECTION])
+    drawn = [pack_flags(swaps(rng, sample.clusters, size) > 0) for size in blocks(resamples, sample.clusters, SIGN_CELLS)]
+    largest = largest_gains(sample, np.concatenate(drawn))
     # the observed gain is as large as itself
-    as_large = 1
-    for size in blocks(resamples, sample.clusters, WEIGHT_CELLS):
-        signs = 1 - 2 * swaps(rng, sample.clusters, size)
-        largest = largest_gains(sample, signs)
-        as_large += int((largest >= gain - TIE).sum())
+    as_large = 1 + int((largest >= gain - TIE).sum())
     return gain, as_large / (resamples + 1)
 
 
-def largest_gains(sample: GridSample, signs: Floats) -> Floats:
-    """float64[R] the largest gain of each resample, for float64[R, C] signs of the clusters.
+def pack_flags(flags: Flags) -> Packed:
+    """uint8[R, ceil(C / 8)] the flags of R rows, bool[R, C], eight in a byte."""
+    return np.packbits(flags, axis=1)
+
+
+def signed_sums(swapped: Packed, terms: Floats) -> Floats:
+    """float64[K, R] sums over C clusters of their terms, float64[C, K]; those that a resample swaps are subtracted.
+
+    swapped: uint8[R, ceil(C / 8)], of `pack_flags`.
+    """
+    sums = np.zeros((terms.shape[1], len(swapped)))
+    for part in ranges(swapped.shape[1], fitting(SIGN_CELLS, 8 * len(swapped))):
+        of_part = terms[8 * part.start : 8 * part.stop]
+        signs = 1.0 - 2.0 * np.unpackbits(swapped[:, part], axis=1, count=len(of_part))
+        sums += of_part.T @ signs.T
+    return sums
+
+
+def largest_gains(sample: GridSample, swapped: Packed) -> Floats:
+    """float64[R] the largest gain of each resample, whose swapped clusters are packed: uint8[R, ceil(C / 8)].
 
     With unit vectors: the boosted score is cos * base + sin * residual mean, and the human score is r * base +
     sqrt(1 - r^2) * error, so that a point's gain is r (cos - 1) + sqrt(1 - r^2) sin * (residual mean . error).
@@ -201,13 +218,11 @@ def largest_gains(sample: GridSample, signs: Floats) -> Floats:
     # sqrt(1 - r^2)
     share = math.sqrt(float(squares))
     products = np.stack([error, base * error], axis=1)
-    error_sums, base_sums = sums_by(sample.cluster, products).T
-    off_mean = signs @ error_sums
-    off_base = signs @ base_sums
+    off_mean, off_base = signed_sums(swapped, sums_by(sample.cluster, products))
     # Signs change no square: the share of mean and base score in the flipped errors is removed again.
     length = np.sqrt(squares - off_mean**2 / n - off_base**2)
     # 0 is the gain of w = 1
-    largest = np.zeros(len(signs))
+    largest = np.zeros(len(swapped))
     # base and means over one power of two, so that squares of tiny scores are not 0
     largest_size = [np.abs(sample.base).max(initial=0.0)]
     largest_size += [means.max(initial=0.0) for _, means in column_blocks(sample.means)]
@@ -215,15 +230,18 @@ def largest_gains(sample: GridSample, signs: Floats) -> Floats:
     scaled_base = np.ldexp(sample.base, -exponent)
     centred = scaled_base - scaled_base.mean()
     spread = float(np.linalg.norm(centred))
-    for columns, some_means in column_blocks(sample.means, fitting(MOMENT_CELLS, 4 * n)):
-        raw = np.ldexp(some_means, -exponent)
-        means = raw - raw.mean(axis=0)
-        # the means in two directions: along the base score, and across it (their residuals)
-        along = base @ means
-        means -= base[:, None] * along
-        across = np.sqrt(np.einsum("np,np->p", means, means))
-        terms = sums_by(sample.cluster, means * error[:, None])
-        with_error = terms.T @ signs.T / length
+    for columns, means in column_blocks(sample.means, fitting(PART_CELLS, n)):
+        terms = np.empty((sample.clusters, means.shape[1]))
+        along, across = np.empty((2, means.shape[1]))
+        for some in ranges(means.shape[1], fitting(MOMENT_CELLS, 4 * n)):
+            raw = np.ldexp(means[:, some], -exponent)
+            residuals = raw - raw.mean(axis=0)
+            # the means in two directions: along the base score, and across it (their residuals)
+            along[some] = base @ residuals
+            residuals -= base[:, None] * along[some]
+            across[some] = np.sqrt(np.einsum("np,np->p", residuals, residuals))
+            terms[:, some] = sums_by(sample.cluster, residuals * error[:, None])
+        with_error = signed_sums(swapped, terms) / length
         for place, w in enumerate(sample.w):
             undefined = np.isnan(sample.correlation[columns, place])
             defined = np.flatnonzero(~undefined)
@@ -236,7 +254,7 @@ def largest_gains(sample: GridSample, signs: Floats) -> Floats:
             # 1 - cos without the digits that the difference would lose at small angles
             of_small_angle = rest**2 / (size * (size + np.abs(first)))
             lost = r * np.where(first > 0, of_small_angle, 1 - first / size)
-            for some in ranges(len(defined), fitting(BLEND_CELLS, len(signs))):
+            for some in ranges(len(defined), fitting(BLEND_CELLS, len(swapped))):
                 gains = with_error[defined[some]]
                 gains *= scale[some, None]
                 gains -= lost[some, None]

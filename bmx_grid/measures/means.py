@@ -73,7 +73,9 @@ class MeansInParts:
 
     def take(self, rows: Flags | Ints) -> MeansInParts:
         """The means of some rows, bit for bit."""
-        return replace(self, rows=self._rows_of_values[rows])
+        taken = self._rows_of_values[rows]
+        everything = np.array_equal(taken, np.arange(len(self.values)))
+        return replace(self, rows=None if everything else taken)
 
     def merge_near_equal(self) -> MeansInParts:
         """The same rows; means of defined ones that differ by their rounding are equal."""

@@ -11,15 +11,16 @@ segmentation's identity, because other words are other attributions.
 from __future__ import annotations
 
 import functools
+import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
 
 from bmx_grid.core.errors import ConfigError, UnavailableError, unknown
-from bmx_grid.core.ragged import Floats, Ints
+from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.words.perturbation import BLANK, Role
 
 Name = Literal["whitespace", "unicode"]
@@ -204,60 +205,75 @@ def text_statistics(rows: Sequence[Sequence[str]], clusters: Ints) -> Floats:
     How frequent a word is, is counted in these texts without those of the own cluster, int64[N] codes: neither case nor
     punctuation at its ends counts. An empty text has zeros.
     """
-    statistics = np.zeros((len(rows), len(TEXT_STATISTICS)))
-    counts = _other_counts(rows, clusters, _bare)
-    counts_in_texts = _other_counts(rows, np.arange(len(rows)), str.casefold)
-    for row, (words, elsewhere, in_texts) in enumerate(zip(rows, counts, counts_in_texts, strict=True)):
-        if not words:
-            continue
+    lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+    # Most words occur often: what only depends on the word is computed once.
+    number_of: dict[str, int] = {}
+    all_words = itertools.chain.from_iterable(rows)
+    number = np.fromiter((number_of.setdefault(word, len(number_of)) for word in all_words), np.int64, lengths.sum())
+    text = np.repeat(np.arange(len(rows)), lengths)
+    elsewhere = _counts_elsewhere(_form_numbers(number_of, _bare)[number], np.repeat(clusters, lengths))
+    in_texts = _counts_elsewhere(_form_numbers(number_of, str.casefold)[number], text)
+
+    def sums(values: Floats | Flags) -> Floats:
+        return np.bincount(text, values, len(rows))
+
+    characters, punctuation, digits, capitals = (sums(counts[number]) for counts in _character_counts(number_of))
+    # A text of one empty word has no character.
+    length = np.maximum(characters + lengths - 1, 1)
+    different_words = np.unique(text * len(number_of) + number) // max(len(number_of), 1)
+    unseen = sums(elsewhere == 0)
+    filled = np.maximum(lengths, 1)
+    # In the order of TEXT_STATISTICS.
+    columns = [
         # Frequencies spread over powers of ten; a word that occurs nowhere else has 0.
-        frequency = np.log1p(elsewhere)
-        text = " ".join(words)
-        # A text of one empty word has no character.
-        length = max(len(text), 1)
-        punctuation = len(PUNCTUATION.findall(text))
-        digits = sum(map(str.isdigit, text))
-        capitals = sum(map(str.isupper, text))
-        # In the order of TEXT_STATISTICS.
-        statistics[row] = [
-            frequency.mean(),
-            frequency.min(),
-            frequency.std(),
-            np.mean(elsewhere == 0),
-            np.log(length),
-            len(set(words)) / len(words),
-            punctuation / length,
-            digits / length,
-            capitals / length,
-            np.log1p(np.sum(elsewhere == 0)),
-            np.log1p(np.sum(in_texts == 0)),
-            np.log1p(digits),
-        ]
-    return statistics
+        *_mean_least_deviation(np.log1p(elsewhere), lengths),
+        unseen / filled,
+        np.log(length),
+        np.bincount(different_words, minlength=len(rows)) / filled,
+        punctuation / length,
+        digits / length,
+        capitals / length,
+        np.log1p(unseen),
+        np.log1p(sums(in_texts == 0)),
+        np.log1p(digits),
+    ]
+    return np.column_stack(columns)
 
 
 def _bare(word: str) -> str:
     return EDGES.sub("", word.casefold()) or word
 
 
-def _other_counts(rows: Sequence[Sequence[str]], clusters: Ints, form: Callable[[str], str]) -> Iterator[Ints]:
-    """For each text int64[words] how often its words, in this form, occur in texts of other clusters."""
-    # Of words as they are compared, and of words as they are written: most occur often, and are folded once.
-    number_of_bare: dict[str, int] = {}
+def _form_numbers(words: Iterable[str], form: Callable[[str], str]) -> Ints:
+    """int64[V] a number for each of V words, equal for words of one form."""
     number_of: dict[str, int] = {}
-    numbers: list[int] = []
-    for row in rows:
-        for word in row:
-            if word not in number_of:
-                bare = form(word)
-                number_of[word] = number_of_bare.setdefault(bare, len(number_of_bare))
-            numbers.append(number_of[word])
-    number = np.array(numbers, dtype=np.int64)
-    lengths = [len(row) for row in rows]
-    # Cluster and word as one number, so that one sort counts the words of all clusters.
-    in_cluster = np.repeat(clusters, lengths) * len(number_of_bare) + number
+    return np.array([number_of.setdefault(form(word), len(number_of)) for word in words], dtype=np.int64)
+
+
+def _character_counts(words: Iterable[str]) -> Ints:
+    """int64[4, V] characters, punctuation marks, digits and capitals of each of V words."""
+    counts = [
+        (len(word), len(PUNCTUATION.findall(word)), sum(map(str.isdigit, word)), sum(map(str.isupper, word)))
+        for word in words
+    ]
+    return np.array(counts, dtype=np.int64).reshape(-1, 4).T
+
+
+def _counts_elsewhere(number: Ints, cluster: Ints) -> Ints:
+    """int64[total] how often the number of each word occurs in other clusters; both int64[total]."""
+    # Cluster and number as one number, so that one sort counts the words of all clusters.
+    in_cluster = cluster * (number.max(initial=0) + 1) + number
     _, place, count_in_cluster = np.unique(in_cluster, return_inverse=True, return_counts=True)
-    elsewhere = np.bincount(number)[number] - count_in_cluster[place]
-    ends = np.cumsum(lengths, dtype=np.int64)
-    for length, end in zip(lengths, ends, strict=True):
-        yield elsewhere[end - length : end]
+    return np.asarray(np.bincount(number)[number] - count_in_cluster[place])
+
+
+def _mean_least_deviation(values: Floats, lengths: Ints) -> Floats:
+    """float64[3, N] mean, least and standard deviation of each of N texts' values, 0 if it has none."""
+    starts = np.cumsum(lengths) - lengths
+    found = np.zeros((3, len(lengths)))
+    # Texts of one length are one matrix.
+    for length in np.unique(lengths[lengths > 0]):
+        texts = np.flatnonzero(lengths == length)
+        of_texts = values[starts[texts, None] + np.arange(length)]
+        found[:, texts] = of_texts.mean(axis=1), of_texts.min(axis=1), of_texts.std(axis=1)
+    return found

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from bmx_grid.measures.correlation import correlate, correlate_grid
-from bmx_grid.measures.grid_resampling import FOLDS_PLACE, GridSample, cross_fit, largest_gains, selection_adjusted
+from bmx_grid.measures.grid_resampling import FOLDS_PLACE, GridSample, cross_fit, largest_gains, pack_flags, selection_adjusted
 from bmx_grid.measures.resampling import assign_folds
 
 W = np.array([0.0, 0.4, 0.8, 1.0])
@@ -115,7 +115,7 @@ def test_largest_gains_are_those_of_the_grids_of_flipped_judgements(sample):
         alone = correlate("pearson", sample.base, human)
         assert alone == pytest.approx(sample.baseline, abs=1e-12)  # the baseline is kept
         expected.append(np.nanmax(correlate_grid("pearson", sample.means, sample.base, human, W)) - alone)
-    np.testing.assert_allclose(largest_gains(sample, signs), expected, atol=1e-12)
+    np.testing.assert_allclose(largest_gains(sample, pack_flags(signs < 0)), expected, atol=1e-12)
     gain, p = selection_adjusted(sample, 1000)
     share = np.mean(np.array(expected) >= gain - 1e-12)
     assert abs(p - share) < 4 * np.sqrt(share * (1 - share) / 1000) + 1 / 1000
@@ -128,8 +128,8 @@ def test_gains_of_means_close_to_the_metric_keep_their_digits_at_any_scale(power
     means = base[:, None] + 1e-7 * (means - base[:, None])
     signs = every_sign(8)
     scale = 2.0**power
-    gains = largest_gains(GridSample(means, base, human, W, cluster), signs)
-    gains_of_scaled = largest_gains(GridSample(scale * means, scale * base, human, W, cluster), signs)
+    gains = largest_gains(GridSample(means, base, human, W, cluster), pack_flags(signs < 0))
+    gains_of_scaled = largest_gains(GridSample(scale * means, scale * base, human, W, cluster), pack_flags(signs < 0))
     assert 1e-10 < gains.max() < 1e-6
     np.testing.assert_allclose(gains_of_scaled, gains, rtol=1e-12)
 
