@@ -17,6 +17,7 @@ from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
 from bmx_grid.boosts.recipe import Identity, RecipeBoost
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import digest
+from bmx_grid.core.memory import give_back_memory
 from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.datasets.segments import Segment
 from bmx_grid.evaluations.base import ScoredSetting
@@ -133,6 +134,7 @@ def nuisance_of(
     # `column_stack` cannot make an array of no columns.
     columns = np.column_stack([np.empty((len(base), 0)), *statistics, *lengths])
     group_codes = tuple(codes(names) for names in groups if has_groups(names))
+    give_back_memory()  # of the words
     return Nuisance(core, columns, group_codes, strata)
 
 
@@ -329,7 +331,6 @@ def member_of(
     correlation is used. fold_seed: of its folds; draws, seed: of reassigned attributions.
     """
     kind = spec.correlation
-    labels = np.asarray(setting.clusters, dtype=np.str_)
     used = judged_segments(setting, next(iter(features.values()), None))
     features_of_used = {}
     declared = {}
@@ -345,7 +346,7 @@ def member_of(
     donors_of_draws: tuple[Ints, ...] = ()
     if features and draws:
         attributed = words_of(spec.side, setting.scores.ground_truth, setting.scores.hypothesis)
-        donors_of_draws = reassignments(attributed.lengths[used], codes(labels[used]), draws, seed)
+        donors_of_draws = reassignments(attributed.lengths[used], codes(setting.codes.clusters[used]), draws, seed)
         # In one cluster no segment has another one to get attributions from.
         if any((donor == NO_DONOR).any() for donor in donors_of_draws):
             donors_of_draws = ()
@@ -357,7 +358,7 @@ def member_of(
 def _rated_segments(kind: Kind, setting: ScoredSetting, used: Flags, fold_seed: int) -> RatedSegments:
     """The used segments of a setting, bool[N], with the controls."""
     segments = setting.segments
-    labels = np.asarray(setting.clusters, dtype=np.str_)
+    clusters = setting.codes.clusters
     log_words = log_words_of(*[setting.word_counts(role) for role in setting.text_roles])
     unread = [role for role in ROLES if role not in setting.text_roles and segments.has(role)]
     nuisance = nuisance_of(
@@ -366,12 +367,11 @@ def _rated_segments(kind: Kind, setting: ScoredSetting, used: Flags, fold_seed: 
         texts=(setting.words(role) for role in setting.text_roles),
         unread=(setting.segment_words(role) for role in unread),
         groups=list(segments.groups.values()),
-        clusters=labels,
-        strata=strata_of(segments.segments, labels, used),
+        clusters=clusters,
+        strata=strata_of(segments.segments, clusters, used),
     )
-    items = np.array([segment.id for segment in segments.segments], dtype=object)
-    arrays = (setting.scores.base_scores, segments.human_scores, log_words, labels, nuisance)
-    return select_rated(kind, *arrays, used, fold_seed, items)
+    arrays = (setting.scores.base_scores, segments.human_scores, log_words, clusters, nuisance)
+    return select_rated(kind, *arrays, used, fold_seed, setting.codes.items)
 
 
 def _lacks_side(name: str, boost: Boost, setting: ScoredSetting) -> str:

@@ -67,7 +67,8 @@ Packed = NDArray[np.uint8]  # of flags, eight in a byte
 COPIED_CELLS = 2**26  # segments x p copied for a part at a time: 512 MiB
 MOMENT_CELLS = 2**23  # segments x moments handled at a time: 64 MiB
 BLEND_CELLS = 2**15  # p x resamples blended at a time: 256 KiB stay in a processor's cache
-SIGN_CELLS = 2**23  # resamples x clusters whose signs are numbers at a time: 64 MiB
+DRAWN_CELLS = 2**23  # resamples x clusters drawn at a time: 64 MiB
+SIGN_CELLS = 2**19  # resamples x clusters multiplied at a time: 4 MiB stay in a processor's cache
 
 
 class GridSample:
@@ -179,7 +180,9 @@ def selection_adjusted(sample: GridSample, resamples: int = 1000, seed: int = 0)
     if sample.w[column] != 1:
         gain = float(sample.correlation[row, column] - sample.baseline)
     rng = np.random.default_rng([seed, SELECTION])
-    drawn = [pack_flags(swaps(rng, sample.clusters, size) > 0) for size in blocks(resamples, sample.clusters, SIGN_CELLS)]
+    drawn = [
+        pack_flags(swaps(rng, sample.clusters, size) > 0) for size in blocks(resamples, sample.clusters, DRAWN_CELLS)
+    ]
     largest = largest_gains(sample, np.concatenate(drawn))
     # the observed gain is as large as itself
     as_large = 1 + int((largest >= gain - TIE).sum())
@@ -196,12 +199,12 @@ def signed_sums(swapped: Packed, terms: Floats) -> Floats:
 
     swapped: uint8[R, ceil(C / 8)], of `pack_flags`.
     """
-    sums = np.zeros((terms.shape[1], len(swapped)))
+    of_swapped = np.zeros((terms.shape[1], len(swapped)))
     for part in ranges(swapped.shape[1], fitting(SIGN_CELLS, 8 * len(swapped))):
         of_part = terms[8 * part.start : 8 * part.stop]
-        signs = 1.0 - 2.0 * np.unpackbits(swapped[:, part], axis=1, count=len(of_part))
-        sums += of_part.T @ signs.T
-    return sums
+        flags = np.unpackbits(swapped[:, part], axis=1, count=len(of_part))
+        of_swapped += of_part.T @ flags.astype(np.float64).T
+    return np.asarray(terms.sum(axis=0)[:, None] - 2 * of_swapped)
 
 
 def largest_gains(sample: GridSample, swapped: Packed) -> Floats:

@@ -65,7 +65,9 @@ class Nuisance:
     metrics: Floats | None = None
 
     def take(self, rows: Ints) -> Nuisance:
-        """The nuisance of some segments."""
+        """The nuisance of some segments; of all in their order itself, as it may be large."""
+        if np.array_equal(rows, np.arange(len(self.core))):
+            return self
         groups = tuple(group[rows] for group in self.groups)
         strata = None if self.strata is None else self.strata[rows]
         metrics = None if self.metrics is None else self.metrics[rows]

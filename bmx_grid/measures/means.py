@@ -16,7 +16,7 @@ from bmx_grid.measures.ordered import merge_near_equal
 from bmx_grid.measures.resampling import fitting, ranges
 
 HELD_CELLS = 2**26  # segments x p of the largest setting whose means are held as a whole: 512 MiB
-PART_CELLS = 2**24  # segments x p of a larger one that are held at a time; correlations copy them a few times
+PART_CELLS = 2**23  # segments x p of a larger one that are held at a time: 64 MiB, which are copied a few times
 UNDEFINED = -1  # in place of the number of a row
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from bmx_grid.core.errors import BmxError, UnavailableError, component_errors, exception_line
 from bmx_grid.core.identity import canonical_json, digest
+from bmx_grid.core.memory import give_back_memory
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.terminal import plain_warnings
 from bmx_grid.core.wording import pluralize, setting_label, shorten
@@ -245,6 +246,8 @@ def judge_sweep(
         except BmxError as error:
             failed.append(NotRun("failed", f"evaluation {evaluation.key}", str(error), error))
             continue
+        finally:
+            give_back_memory()
         for place, value in enumerate(values):
             evaluated[place][evaluation.key] = value
             with_points = settings[place].add_points(evaluation.points(value))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -15,6 +14,7 @@ from typing import Any
 
 from bmx_grid.core.errors import ConfigError
 from bmx_grid.core.identity import runtime
+from bmx_grid.core.memory import give_back_memory
 from bmx_grid.core.stopping import block_interrupts, delay_signals, end_with_parent
 from bmx_grid.models.loading import ASSIGNED, assign_device, cuda_devices
 from bmx_grid.sweep.executors.base import KEPT, Executor, Job, Lane, Workers
@@ -30,8 +30,6 @@ THREADS = tuple(f"{name}_NUM_THREADS" for name in _LIBRARIES)
 # Silence two warnings of loky, which break the progress bar and need no action: it replaces a worker whose memory has
 # grown; and without psutil it cannot look for processes that workers started, which these workers never do.
 _NO_NEWS = ("A worker stopped while some jobs were given to the executor", "Failed to kill subprocesses")
-# A function of glibc; other C libraries have none.
-_trim_memory = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
 
 
 @dataclass(frozen=True)
@@ -123,14 +121,12 @@ def processes(
 def _work_and_give_back(work: Callable[[], Any]) -> Any:
     """What the job returns; the memory that it no longer uses goes back to the system.
 
-    glibc keeps it for later, over 100 MB after a minute of a small encoder. loky takes a growth of 300 MB for a leak,
-    and replaces the process and its model.
+    loky takes a growth of 300 MB for a leak, and replaces the process and its model.
     """
     try:
         return work()
     finally:
-        if _trim_memory is not None:
-            _trim_memory(0)
+        give_back_memory()
 
 
 def _forget_waiting(pool: Any) -> None:
