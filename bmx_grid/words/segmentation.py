@@ -15,12 +15,13 @@ import itertools
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, get_args
 
 import numpy as np
 
 from bmx_grid.core.errors import ConfigError, UnavailableError, unknown
-from bmx_grid.core.ragged import Flags, Floats, Ints
+from bmx_grid.core.ragged import Floats, Ints, sums_by_text
 from bmx_grid.words.perturbation import BLANK, Role
 
 Name = Literal["whitespace", "unicode"]
@@ -213,10 +214,7 @@ def text_statistics(rows: Sequence[Sequence[str]], clusters: Ints) -> Floats:
     text = np.repeat(np.arange(len(rows)), lengths)
     elsewhere = _counts_elsewhere(_form_numbers(number_of, _bare)[number], np.repeat(clusters, lengths))
     in_texts = _counts_elsewhere(_form_numbers(number_of, str.casefold)[number], text)
-
-    def sums(values: Floats | Flags) -> Floats:
-        return np.bincount(text, values, len(rows))
-
+    sums = partial(sums_by_text, text=text, count=len(rows))
     characters, punctuation, digits, capitals = (sums(counts[number]) for counts in _character_counts(number_of))
     # A text of one empty word has no character.
     length = np.maximum(characters + lengths - 1, 1)
