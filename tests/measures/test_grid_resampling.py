@@ -7,7 +7,16 @@ import pytest
 from scipy import stats
 
 from bmx_grid.measures.correlation import correlate, correlate_grid
-from bmx_grid.measures.grid_resampling import FOLDS_PLACE, GridSample, cross_fit, largest_gains, pack_flags, selection_adjusted
+from bmx_grid.measures.grid_resampling import (
+    FOLDS_PLACE,
+    SIGN_CELLS,
+    GridSample,
+    cross_fit,
+    largest_gains,
+    pack_flags,
+    selection_adjusted,
+    signed_sums,
+)
 from bmx_grid.measures.resampling import assign_folds
 
 W = np.array([0.0, 0.4, 0.8, 1.0])
@@ -132,6 +141,15 @@ def test_gains_of_means_close_to_the_metric_keep_their_digits_at_any_scale(power
     gains_of_scaled = largest_gains(GridSample(scale * means, scale * base, human, W, cluster), pack_flags(signs < 0))
     assert 1e-10 < gains.max() < 1e-6
     np.testing.assert_allclose(gains_of_scaled, gains, rtol=1e-12)
+
+
+def test_sums_of_many_clusters_are_added_up_in_parts():
+    rng = np.random.default_rng(5)
+    swapped = rng.random((700, 2003)) < 0.5
+    assert swapped.size > 2 * SIGN_CELLS
+    terms = rng.normal(size=(2003, 3))
+    expected = terms.T @ np.where(swapped, -1.0, 1.0).T
+    np.testing.assert_allclose(signed_sums(pack_flags(swapped), terms), expected, atol=1e-11)
 
 
 def rejected(trials, **options):
