@@ -211,21 +211,24 @@ class ScoredSetting(Combination):
 
         Imported explanations may lack some words; these are left out.
         """
-        return tuple(self._rows(role))
+        if role in self.scores.attributed:
+            return tuple(self.scores.attributed[role])
+        return self.segmented.rows(role, self._texts(role))
 
     def segment_words(self, role: Role) -> Rows:
         """N rows of the words of a text of the segments, whether or not the metric reads it."""
-        return tuple(self.segmented.words(role, text) for text in self.segments.texts(role))
+        return self.segmented.rows(role, self.segments.texts(role))
 
     def word_counts(self, role: Role) -> Ints:
         """int64[N] the number of words of each row of `words`, without holding the words."""
-        return np.fromiter(map(len, self._rows(role)), dtype=np.int64, count=len(self.items))
-
-    def _rows(self, role: Role) -> Iterable[tuple[str, ...]]:
         # Imported explanations may lack words; attributions were carried over to the other ones.
+        rows: Iterable[tuple[str, ...]] = (self.segmented.words(role, text) for text in self._texts(role))
         if role in self.scores.attributed:
-            return self.scores.attributed[role]
-        return (self.segmented.words(role, item.text(role)) for item in self.items)
+            rows = self.scores.attributed[role]
+        return np.fromiter(map(len, rows), dtype=np.int64, count=len(self.items))
+
+    def _texts(self, role: Role) -> Iterable[str]:
+        return (item.text(role) for item in self.items)
 
     def inputs(self, spec: GridSpec) -> GridInputs:
         """The used segments and their means for every p (`measures.grid.segment_means`).

@@ -124,18 +124,24 @@ def nuisance_of(
         inputs.append(log_words[:, -1] - other)
     # Rounding must not decide which of two equal inputs is larger.
     core = np.round(np.column_stack(inputs), TIED_DIGITS)
-    cluster_codes = codes(clusters)
-    # The words of one text at a time: those of a million texts take half a gigabyte.
-    statistics = [_statistics_of(rows, cluster_codes) for rows in texts]
-    lengths = []
-    for rows in unread:
-        statistics.append(_statistics_of(rows, cluster_codes))
-        lengths.append(log_words_of(np.fromiter(map(len, rows), np.int64, len(rows))))
     # `column_stack` cannot make an array of no columns.
-    columns = np.column_stack([np.empty((len(base), 0)), *statistics, *lengths])
+    of_texts = np.column_stack([np.empty((len(base), 0)), *_text_columns(texts, unread, codes(clusters))])
     group_codes = tuple(codes(names) for names in groups if has_groups(names))
     give_back_memory()  # of the words
-    return Nuisance(core, columns, group_codes, strata)
+    return Nuisance(core, of_texts, group_codes, strata)
+
+
+def _text_columns(
+    texts: Iterable[Sequence[Sequence[str]]], unread: Iterable[Sequence[Sequence[str]]], clusters: Ints
+) -> list[Floats]:
+    """The statistics of each text, and the log words of those that are not read; clusters: int64[N] codes."""
+    # The words of one text at a time: those of a million texts take hundreds of megabytes.
+    statistics = [_statistics_of(rows, clusters) for rows in texts]
+    lengths = []
+    for rows in unread:
+        statistics.append(_statistics_of(rows, clusters))
+        lengths.append(log_words_of(np.fromiter(map(len, rows), np.int64, len(rows))))
+    return [*statistics, *lengths]
 
 
 _kept_statistics: dict[bytes, Floats] = {}

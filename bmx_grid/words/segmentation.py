@@ -177,8 +177,10 @@ class PairWords:
         return self.segmentation_of(role).words(text)
 
     def rows(self, role: Role, texts: Iterable[str]) -> tuple[WordTuple, ...]:
-        """The words of each text."""
-        return tuple(map(self.segmentation_of(role).words, texts))
+        """The words of each text; equal ones are one object, as a million texts have many millions of words."""
+        known: dict[str, str] = {}
+        found = map(self.segmentation_of(role).words, texts)
+        return tuple(tuple(map(known.setdefault, words, words)) for words in found)
 
     def fingerprint(self) -> dict[str, object] | None:
         """The identity of the words of both languages; None for the paper's, so that cached results stay valid."""
