@@ -74,7 +74,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """The garbage collector leaves alone what is loaded by now, which stays: a tenth of the time went there."""
-    gc.collect()
     gc.freeze()
     gc.enable()
     gc.set_threshold(20_000, 20, 20)

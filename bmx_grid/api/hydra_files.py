@@ -23,6 +23,7 @@ from hydra._internal.core_plugins import (
 from hydra._internal.sources_registry import SourcesRegistry
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
 from hydra.core.plugins import Plugins
 from hydra.errors import MissingConfigException
 from hydra.plugins.config_source import ConfigResult
@@ -117,7 +118,13 @@ def _folders_of_packages() -> list[Path]:
     return sorted({file.parents[1] for file in installed_options().values()})
 
 
-def parse_rule(parser: OverridesParser, text: str, rule: str) -> Any:
+def parse_override(line: str) -> Override:
+    """An argument as Hydra reads it. Raises as Hydra does."""
+    parsed: Override = _parse_once(_parser(), line, "override")
+    return parsed
+
+
+def _parse_once(parser: OverridesParser, text: str, rule: str) -> Any:
     """`OverridesParser.parse_rule`: arguments are parsed by us and then by Hydra, several times in a composition."""
     if rule != "override" or "(" in text:  # shuffle(1,2,3) is another order each time
         return _parse_rule(parser, text, rule)
@@ -126,7 +133,12 @@ def parse_rule(parser: OverridesParser, text: str, rule: str) -> Any:
 
 @functools.lru_cache(maxsize=1000)
 def _override(text: str) -> Any:
-    return _parse_rule(OverridesParser.create(), text, "override")
+    return _parse_rule(_parser(), text, "override")
+
+
+@functools.cache
+def _parser() -> OverridesParser:
+    return OverridesParser.create()
 
 
 def _map_if_needed(overrides: Any, defaults: Any, self_added: bool) -> Any:
@@ -145,7 +157,7 @@ def checked_files() -> Iterator[None]:
     ways["file"] = FileConfigSource
     ways["structured"] = StructuredConfigSource
     ways["pkg"] = ImportlibResourcesConfigSource
-    OverridesParser.parse_rule = parse_rule  # type: ignore[method-assign, assignment]
+    OverridesParser.parse_rule = _parse_once  # type: ignore[method-assign, assignment]
     defaults_list._create_interpolation_map = _map_if_needed  # type: ignore[assignment]
     try:
         yield

@@ -317,12 +317,13 @@ def listed_tags(lines: Sequence[str], where: str, first: int) -> pd.DataFrame:
     rows["tag"] = rows.tag == "BAD"
     grouped = rows.groupby("text")
     texts = grouped[text_columns].first()
+    lists: dict[str, Any] = {"words": [], "bad": []}
     words = rows.word.tolist()
     bad = rows.tag.tolist()
-    ends = grouped.size().cumsum().tolist()
-    places = [slice(*ends_of_two) for ends_of_two in itertools.pairwise([0, *ends])]
-    words_of_texts = [tuple(words[place]) for place in places]
-    return texts.assign(line=grouped.line.min(), words=words_of_texts, bad=[bad[place] for place in places])
+    for start, end in itertools.pairwise([0, *grouped.size().cumsum()]):
+        lists["words"].append(tuple(words[start:end]))
+        lists["bad"].append(bad[start:end])
+    return texts.assign(line=grouped.line.min(), **lists)
 
 
 def _check_column(rows: pd.DataFrame, column: str, pattern: str, expected: str, where: str) -> None:
