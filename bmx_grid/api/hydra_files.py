@@ -44,7 +44,12 @@ def _read_once(path: str, option: str, changed: int, read: Callable[[str], Confi
     """A copy of what `read` says of the option: Hydra changes what it gets."""
     key = (path, option, changed)
     if key not in _READ:
-        _READ[key] = pickle.dumps(read(option), pickle.HIGHEST_PROTOCOL)
+        result = read(option)
+        try:
+            _READ[key] = pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
+        except pickle.PicklingError:
+            # Hydra imports modules of its plugins again, whose classes are then not those of their names.
+            return result
     copied: ConfigResult = pickle.loads(_READ[key])
     return copied
 
