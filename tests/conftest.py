@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 import gc
+import importlib.util
 import logging
 import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 # Before any library reads them: no test asks a model hub, and tiny networks are slower on several threads.
@@ -35,6 +37,28 @@ gc.disable()
 FIRST = ("test_doc_pages.py", "test_interrupts.py", "test_judged_sweep.py", "test_sweep.py", "test_tracking_faults.py")
 
 
+def libraries_are_compiled() -> bool:
+    """Whether a Python has imported what the tests import: packages are installed uncompiled."""
+    torch = importlib.util.find_spec("torch")
+    assert torch is not None and torch.origin is not None
+    if sys.dont_write_bytecode or not os.access(sys.prefix, os.W_OK):
+        return True  # as far as they will ever be
+    return Path(importlib.util.cache_from_source(torch.origin)).exists()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection() -> Iterator[object]:
+    """In a new environment one process imports the libraries, and the others wait: else each one compiles them all."""
+    from filelock import FileLock
+
+    with ExitStack() as alone:
+        if not libraries_are_compiled():
+            alone.enter_context(FileLock(Path(sys.prefix, ".compiling")))
+            if libraries_are_compiled():
+                alone.close()
+        return (yield)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The files of the longest tests are begun first, so that no process is left with one of them at the end.
 
@@ -50,7 +74,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """The garbage collector leaves alone what is loaded by now, which stays: a tenth of the time went there."""
-    gc.collect()
     gc.freeze()
     gc.enable()
     gc.set_threshold(20_000, 20, 20)

@@ -143,7 +143,8 @@ def _assign_numbers(judged: pd.DataFrame, published: pd.Series[float]) -> Any:
 def _shifts(rows: Any, published: pd.Series[float]) -> dict[Any, int]:
     """By document, the published numbers minus those of the annotations. Raises ValueError for none, or several."""
     averages = published.dropna().round(TABLE_DECIMALS).reset_index()
-    rounded = rows.assign(score=-rows.points.round(TABLE_DECIMALS))
+    # Without the texts: the pairs of a score that many translations have are as many as all others.
+    rounded = rows[["system", "document", "number"]].assign(score=-rows.points.round(TABLE_DECIMALS))
     # If the points of a text are a published average of its system, its document may have that shift.
     agreeing = rounded.merge(averages, on=["system", "score"])
     # x is the number in the annotations, y the published one.

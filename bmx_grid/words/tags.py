@@ -227,14 +227,15 @@ def _heaviest(text: str, spans: Sequence[ErrorSpan], words: Sequence[str]) -> li
     # Most texts have no span, and need no search for their words.
     if not spans:
         return [UNTOUCHED] * len(words)
+    weighed = [(span.start, span.end, span) for span in spans if span.start < span.end]
     heaviest: list[ErrorSpan] = []
     end = 0
     for word in words:
         # From the end of the word before: a word that occurs twice is found at its own place.
         start = text.index(word, end)
         end = start + len(word)
-        touching = [span for span in spans if max(start, span.start) < min(end, span.end)]
+        touching = [span for first, last, span in weighed if first < end and start < last]
         # Of equally heavy ones the first.
-        span = max(touching, key=lambda span: WEIGHTS[span.severity], default=UNTOUCHED)
+        span = max(touching, key=lambda span: WEIGHTS[span.severity]) if touching else UNTOUCHED
         heaviest.append(span)
     return heaviest

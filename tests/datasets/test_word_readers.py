@@ -43,7 +43,8 @@ def test_sub_words_are_merged_by_characters(pieces, values, words, expected):
 
 
 def test_words_take_the_heaviest_span():
-    spans = [[ErrorSpan(4, 9, "minor", "A"), ErrorSpan(8, 11, "major", "B"), ErrorSpan(0, 0, "major", "omission")]]
+    omissions = [ErrorSpan(place, place, "major", "omission") for place in (0, 14)]
+    spans = [[ErrorSpan(4, 9, "minor", "A"), ErrorSpan(8, 11, "major", "B"), *omissions]]
     tags, scores = tags_of_spans(["the cats sat on"], spans, [["the", "cats", "sat", "on"]])
     assert tags.labels[0].tolist() == [False, True, True, False]
     assert tags.category == (("", "A", "B", ""),)

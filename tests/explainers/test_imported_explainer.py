@@ -177,6 +177,8 @@ def test_a_zero_width_space_may_have_a_score_of_its_own(read):
                      "line 4: the words 'the cat sat .' are not the 5 that have a published tag", id="fewer words"),
         pytest.param("predictions.txt", predictions("0 0 a OK", *LABELLED[1:]),
                      "the words 'a cat sat . <EOS>' are not the 5", id="another word"),
+        pytest.param("predictions.txt", predictions("0 0 the OKAY", *LABELLED[1:]),
+                     "the tag 'OKAY' is not OK or BAD; correct the line", id="tag"),
         pytest.param("target.submission", "1 2 3 4\n1 2 3\n", "line 1: 4 values for 5 words", id="fewer scores"),
         pytest.param("w.jsonl", lines(*({"id": row, "words": [word], "scores": [1]} for row, word in enumerate("ΔΩ"))),
                      "segment '1' and of most others are not those of its text: 'Ω', not 'no  dogs'", id="other texts"),
