@@ -179,7 +179,5 @@ def composed(*overrides: str) -> dict[str, Any]:
 def _of_options(chosen: tuple[str, ...]) -> DictConfig:
     from hydra import compose, initialize_config_dir
 
-    from bmx_grid.api.hydra_files import checked_files
-
-    with checked_files(), initialize_config_dir(str(CONFIGS), version_base="1.3"):
+    with initialize_config_dir(str(CONFIGS), version_base="1.3"):
         return compose("config", overrides=list(chosen))

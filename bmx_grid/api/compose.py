@@ -160,9 +160,8 @@ SHORT_TEXT = re.compile(r"[^\W\d_\[{][^\[\]{}$'\"\\=,]{0,60}")
 
 def parse(line: str) -> Override:
     """An override as Hydra understands it. Raises ConfigError."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.errors import HydraException
-
-    from bmx_grid.api.hydra_files import parse_override
 
     # As in decimal=,: Hydra looks for values before and after a comma.
     if line.endswith("=,"):
@@ -171,12 +170,13 @@ def parse(line: str) -> Override:
     key_of_path, _, path = line.partition("=")
     if PATH_WITH_EQUALS.fullmatch(path):
         line = f'{key_of_path}="{path}"'
+    parser = OverridesParser.create()
     try:
-        override = parse_override(line)
+        override: Override = parser.parse_override(line)
         # A folder may be named true, or 2024, which Hydra takes for a flag, or a number.
         if override.key_or_group in TEXTS and isinstance(override.value(), bool | int | float):
             key, _, text = line.partition("=")
-            override = parse_override(f"{key}='{text}'")
+            override = parser.parse_override(f"{key}='{text}'")
     except (HydraException, ValueError, RecursionError) as error:
         way_out = "quote a value with special characters: KEY='\"VALUE\"'"
         key, _, value = line.partition("=")

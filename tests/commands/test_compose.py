@@ -16,7 +16,6 @@ from omegaconf import OmegaConf
 
 from bmx_grid import __version__
 from bmx_grid.api.compose import compose_config
-from bmx_grid.api.hydra_files import parse_override
 from bmx_grid.commands import COMMANDS, run
 from bmx_grid.core.configure import CONFIGS
 from bmx_grid.core.errors import BmxError, ConfigError
@@ -392,14 +391,6 @@ def test_our_files_are_read_once_and_stay_as_they_are_written(monkeypatch):
     assert read == []
     assert again["metric"]["chrf"]["char_order"] == 6
     assert set(again["grid"]["fixed"]) >= {"erasure", "lime", "shap"}
-
-
-def test_an_argument_is_parsed_anew_where_it_draws_or_is_changed():
-    """Arguments are kept as they were parsed: what Hydra enters in one is not in the next, and a shuffle is another."""
-    one, other = parse_override("seed=3"), parse_override("seed=3")
-    assert (one is not other) and one == other
-    drawn = {str(parse_override("seed=shuffle([1,2,3,4,5,6,7,8,9])").value()) for _ in range(20)}
-    assert len(drawn) > 1
 
 
 def test_a_choice_in_a_file_may_refer_to_another_one(folder):
