@@ -21,9 +21,10 @@ SWITCH = "BMX_ONEDNN"  # environment variable: 0 never, 1 wherever it runs, unse
 _LEAST_WEIGHTS = 2**16  # of a layer: in smaller ones the call takes longer than the product
 _ROWS = 256  # tokens of a measured call
 _CALLS = 7  # measured of each way, in turns: the quickest counts, since other programs only slow calls down
-# The usual way stays if it takes less than this share of oneDNN's time. It took 1.05 to 1.7 times as long on one AMD
-# processor (Zen 4), 1.9 on another: the limit is far from both, so that all processes of a machine choose alike.
-_CLEARLY_QUICKER = 0.9
+# The usual way stays if it takes less than this share of oneDNN's time. It took .88 to .96 times as long on one AMD
+# processor (Zen 3, AVX2), 1.05 to 1.7 on another (Zen 4), 1.9 on a third: the limit is far from all of them, so that all
+# processes of a machine choose alike, however busy it is.
+_CLEARLY_QUICKER = 0.7
 # Environment variables that oneDNN and PyTorch's caller of it read at their first product. Both keep the last 1,024
 # products with their buffers, one for each number of tokens: after a minute of batches of all sizes, hundreds of
 # megabytes. A batch needs one for each shape of its weights.
@@ -132,14 +133,19 @@ def _names_of_layers(network: Any) -> list[str]:
 
 
 def _seconds(layer: torch.nn.Linear) -> tuple[float, float]:
-    """The least seconds of a product, the usual way and packed."""
+    """The least seconds of processor time of a product on one thread, the usual way and packed."""
     rows = torch.ones(_ROWS, layer.in_features)
     packed = _pack(layer)
     usual_times = []
     packed_times = []
-    for _ in range(_CALLS):
-        usual_times.append(_time(lambda: torch.nn.functional.linear(rows, layer.weight, layer.bias)))
-        packed_times.append(_time(lambda: _product(rows, packed, layer.bias)))
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        for _ in range(_CALLS):
+            usual_times.append(_time(lambda: torch.nn.functional.linear(rows, layer.weight, layer.bias)))
+            packed_times.append(_time(lambda: _product(rows, packed, layer.bias)))
+    finally:
+        torch.set_num_threads(threads)
     return min(usual_times), min(packed_times)
 
 
@@ -173,9 +179,9 @@ def _mapped_files() -> list[tuple[int, int]]:
 
 
 def _time(call: Callable[[], object]) -> float:
-    start = time.perf_counter()
+    start = time.thread_time()
     call()
-    return time.perf_counter() - start
+    return time.thread_time() - start
 
 
 def _pack(layer: torch.nn.Linear) -> torch.Tensor:
