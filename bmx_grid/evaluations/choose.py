@@ -56,6 +56,9 @@ def link_selection_sets(
     of its data set. Members of another origin choose, on their segments whose clusters are not shared, if the
     correlation of the metric is defined on these.
     """
+    if len(members) == 1:
+        # Nobody else chooses, and the clusters have codes already.
+        return [replace(members[0], choosing={}, held_out={})]
     named = zip(members, labels, strict=True)
     used = [np.asarray(labels_of_all, dtype=np.str_)[member.rated.used] for member, labels_of_all in named]
     # Coded together and split again, so that a shared cluster has one code in all members.
