@@ -21,9 +21,9 @@ SWITCH = "BMX_ONEDNN"  # environment variable: 0 never, 1 wherever it runs, unse
 _LEAST_WEIGHTS = 2**16  # of a layer: in smaller ones the call takes longer than the product
 _ROWS = 256  # tokens of a measured call
 _CALLS = 7  # measured of each way, in turns: the quickest counts, since other programs only slow calls down
-# The usual way stays if it takes less than this share of oneDNN's time. It took .88 to .96 times as long on one AMD
-# processor (Zen 3, AVX2), 1.05 to 1.7 on another (Zen 4), 1.9 on a third: the limit is far from all of them, so that all
-# processes of a machine choose alike, however busy it is.
+# The usual way stays if it takes less than this share of oneDNN's time. It took .81 to 1.35 of it on one AMD processor
+# (Zen 3), 1.05 to 1.7 on another (Zen 4), 1.9 on a third: the limit is far from all, so that all processes of a machine
+# choose alike, however busy it is.
 _CLEARLY_QUICKER = 0.7
 # Environment variables that oneDNN and PyTorch's caller of it read at their first product. Both keep the last 1,024
 # products with their buffers, one for each number of tokens: after a minute of batches of all sizes, hundreds of

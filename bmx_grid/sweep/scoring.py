@@ -89,6 +89,8 @@ def score_settings(
 ) -> Generator[Ended | NotRun]:
     """What `end(setting, spent=…)` makes of settings with texts to score, as workers finish."""
     settings = plan.everything
+    if not any(_needs_worker(setting) for setting in settings if not setting.is_cached):
+        executor = executor.for_few_texts(plan.n_texts_here)
     waiting: dict[int, Chunks] = {}  # by setting, its unfinished chunks
     for index, setting in enumerate(settings):
         obstacle = plan.obstacle(setting)
@@ -156,6 +158,15 @@ def _chunks_of(setting: Setting, chunk_texts: int) -> Chunks:
 def _texts_in(chunks: Chunks) -> int:
     """The number of texts in unfinished chunks."""
     return sum(n_texts for _, n_texts in chunks.values())
+
+
+def _needs_worker(setting: Setting) -> bool:
+    """Whether its metric or its explainer runs a model, or is not of this package: it may end its process."""
+    for part in (setting.metric, setting.to_ask):
+        of_this_package = part is None or type(part).__module__.startswith("bmx_grid.")
+        if not of_this_package or getattr(part, "cost", "light") == "model" or hasattr(part, "device"):
+            return True
+    return not setting.metric.is_held_by_tests
 
 
 def _needs_device(*parts: Metric | Explainer | None) -> bool:

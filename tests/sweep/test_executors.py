@@ -10,7 +10,7 @@ from functools import partial
 
 import jobs
 import pytest
-from fakes import ROOT
+from fakes import ROOT, HashMetric
 
 from bmx_grid.api.inputs import function_metric
 from bmx_grid.core.errors import ConfigError, UnavailableError
@@ -230,6 +230,29 @@ def test_texts_of_what_fails_are_neither_done_nor_left(tmp_path):
     assert plan.texts_here == {"chrf": by_metric["chrf"], "later": by_metric["later"]}
     assert {part.metric for part in done} == {"chrf", "later"}
     assert 0 < sum(dropped) < by_metric["later"]
+
+
+@pytest.mark.parametrize(
+    ("chunk_texts", "metrics", "starts"),
+    [
+        pytest.param(10_000, {"chrf": Chrf()}, False, id="few texts of a light metric"),
+        pytest.param(20, {"chrf": Chrf()}, True, id="several jobs"),
+        pytest.param(10_000, {"chrf": Chrf(), "hash": HashMetric()}, True, id="a metric of somebody else"),
+    ],
+)
+def test_processes_start_for_what_needs_them(chunk_texts, metrics, starts, tmp_path, monkeypatch):
+    data = {"sample": Sample(name="sample", language_pairs=("de-en",))}
+    scope = PlanOptions(data_dir=tmp_path, cache_dir=tmp_path / "cache", limit=10)
+    plan = make_plan(data, metrics, {"erasure": Erasure()}, scope)
+
+    def refuse(*arguments):
+        raise UnavailableError("a process starts")
+
+    monkeypatch.setattr(local, "processes", refuse)
+    executor = Loky(n_jobs=2, devices=(), chunk_texts=chunk_texts)
+    with pytest.raises(UnavailableError, match="a process") if starts else nullcontext():
+        ended = list(run_plan(plan, {}, executor=executor, stop_on_error=True, progress=lambda done: None))
+        assert [setting.names[2] for setting in ended] == ["chrf"]
 
 
 @pytest.mark.parametrize("chunk_texts", [20, 10_000])

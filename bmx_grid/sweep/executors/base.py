@@ -72,6 +72,10 @@ class Executor(Component):
     def check(self) -> None:
         """Raise BmxError, with the way out, before the sweep if this executor is not available."""
 
+    def for_few_texts(self, n_texts: int) -> Executor:
+        """What scores so many texts of metrics that need no worker of their own: by default this executor."""
+        return self
+
     def _start_workers(self) -> AbstractContextManager[Workers]:
         """The workers. When the block ends, all their processes end; if an error ends it they are killed."""
         raise NotImplementedError

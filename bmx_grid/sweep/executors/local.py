@@ -64,6 +64,10 @@ class Loky(Executor):
         if self.n_jobs == 0:
             raise ConfigError("executor.n_jobs must be at least 1, or -1 for one process per CPU; got 0.")
 
+    def for_few_texts(self, n_texts: int) -> Executor:
+        """This process, for no more texts than a job has: they are scored before processes have started."""
+        return Sequential(chunk_texts=self.chunk_texts) if n_texts <= self.chunk_texts else self
+
     @contextmanager
     def _start_workers(self) -> Iterator[Workers]:
         from joblib import effective_n_jobs
