@@ -36,7 +36,6 @@ from numpy.typing import ArrayLike, NDArray
 from bmx_grid.attribution.explain import Explanation
 from bmx_grid.core.errors import StoreError
 from bmx_grid.core.identity import canonical_json, digest
-from bmx_grid.core.memory import give_back_memory
 from bmx_grid.core.ragged import Floats, Ragged
 from bmx_grid.core.storage import Place, below, files_of, open_for_arrow, remove, remove_abandoned, replacing
 from bmx_grid.core.wording import first_line
@@ -93,7 +92,7 @@ class AttributionStore:
             return
         whole = self._chunk(_keys_of(tables))
         _write(whole, tables, self.identity)
-        give_back_memory()
+        _release()
         # only now that all their rows are in another file
         for file in files:
             if file != whole:
@@ -125,7 +124,7 @@ class AttributionStore:
         Raises StoreError when one is missing; call `missing` and `merge` first.
         """
         loaded = self._load(keys)
-        give_back_memory()  # only now that the tables which were read are gone
+        _release()  # only now that the tables which were read are gone
         return loaded
 
     def _load(self, keys: Sequence[str]) -> AttributionSet:
@@ -333,6 +332,13 @@ def _arrow_numbers(values: ArrayLike, kind: type[np.number]) -> Any:
     arrow_type = pa.from_numpy_dtype(plain.dtype)
     # the first buffer would mark null values: none is null
     return pa.Array.from_buffers(arrow_type, len(plain), [None, pa.py_buffer(plain)])
+
+
+def _release() -> None:
+    """Give back the memory that Arrow keeps for later: half a gigabyte after a million explanations."""
+    import pyarrow as pa
+
+    pa.default_memory_pool().release_unused()
 
 
 def _arrow_texts(texts: Sequence[str]) -> Any:

@@ -23,7 +23,7 @@ from bmx_grid.measures.resampling import codes, number_of
 from bmx_grid.metrics.base import Metric
 from bmx_grid.words.attributions import AttributionSet
 from bmx_grid.words.perturbation import ROLES, Item, Role
-from bmx_grid.words.segmentation import WHITESPACE, PairWords
+from bmx_grid.words.segmentation import WHITESPACE, PairWords, share_words
 from bmx_grid.words.tags import Rows
 
 ColumnKind = Literal["text", "number", "count", "flag"]
@@ -211,9 +211,7 @@ class ScoredSetting(Combination):
 
         Imported explanations may lack some words; these are left out.
         """
-        if role in self.scores.attributed:
-            return tuple(self.scores.attributed[role])
-        return self.segmented.rows(role, self._texts(role))
+        return share_words(self._rows(role))
 
     def segment_words(self, role: Role) -> Rows:
         """N rows of the words of a text of the segments, whether or not the metric reads it."""
@@ -221,14 +219,13 @@ class ScoredSetting(Combination):
 
     def word_counts(self, role: Role) -> Ints:
         """int64[N] the number of words of each row of `words`, without holding the words."""
-        # Imported explanations may lack words; attributions were carried over to the other ones.
-        rows: Iterable[tuple[str, ...]] = (self.segmented.words(role, text) for text in self._texts(role))
-        if role in self.scores.attributed:
-            rows = self.scores.attributed[role]
-        return np.fromiter(map(len, rows), dtype=np.int64, count=len(self.items))
+        return np.fromiter(map(len, self._rows(role)), dtype=np.int64, count=len(self.items))
 
-    def _texts(self, role: Role) -> Iterable[str]:
-        return (item.text(role) for item in self.items)
+    def _rows(self, role: Role) -> Iterable[tuple[str, ...]]:
+        # Imported explanations may lack words; attributions were carried over to the other ones.
+        if role in self.scores.attributed:
+            return self.scores.attributed[role]
+        return (self.segmented.words(role, item.text(role)) for item in self.items)
 
     def inputs(self, spec: GridSpec) -> GridInputs:
         """The used segments and their means for every p (`measures.grid.segment_means`).

@@ -127,14 +127,13 @@ def nuisance_of(
     # `column_stack` cannot make an array of no columns.
     of_texts = np.column_stack([np.empty((len(base), 0)), *_text_columns(texts, unread, codes(clusters))])
     group_codes = tuple(codes(names) for names in groups if has_groups(names))
-    give_back_memory()  # of the words
     return Nuisance(core, of_texts, group_codes, strata)
 
 
 def _text_columns(
     texts: Iterable[Sequence[Sequence[str]]], unread: Iterable[Sequence[Sequence[str]]], clusters: Ints
 ) -> list[Floats]:
-    """The statistics of each text, and the log words of those that are not read; clusters: int64[N] codes."""
+    """The statistics of each text, and the log words of each unread one; clusters: int64[N] codes."""
     # The words of one text at a time: those of a million texts take hundreds of megabytes.
     statistics = [_statistics_of(rows, clusters) for rows in texts]
     lengths = []
@@ -349,16 +348,15 @@ def member_of(
         for point, scores in setting.boosted.items():
             if np.isfinite(scores[used]).all():
                 declared[name, point] = scores[used]
+    rated = _rated_segments(kind, setting, used, fold_seed)
     donors_of_draws: tuple[Ints, ...] = ()
     if features and draws:
         attributed = words_of(spec.side, setting.scores.ground_truth, setting.scores.hypothesis)
-        donors_of_draws = reassignments(attributed.lengths[used], codes(setting.codes.clusters[used]), draws, seed)
+        donors_of_draws = reassignments(attributed.lengths[used], rated.clusters, draws, seed)
         # In one cluster no segment has another one to get attributions from.
         if any((donor == NO_DONOR).any() for donor in donors_of_draws):
             donors_of_draws = ()
-    return BoostInputs(
-        setting, _rated_segments(kind, setting, used, fold_seed), features_of_used, declared, donors_of_draws
-    )
+    return BoostInputs(setting, rated, features_of_used, declared, donors_of_draws)
 
 
 def _rated_segments(kind: Kind, setting: ScoredSetting, used: Flags, fold_seed: int) -> RatedSegments:
@@ -376,6 +374,7 @@ def _rated_segments(kind: Kind, setting: ScoredSetting, used: Flags, fold_seed: 
         clusters=clusters,
         strata=strata_of(segments.segments, clusters, used),
     )
+    give_back_memory()  # of the words
     arrays = (setting.scores.base_scores, segments.human_scores, log_words, clusters, nuisance)
     return select_rated(kind, *arrays, used, fold_seed, setting.codes.items)
 

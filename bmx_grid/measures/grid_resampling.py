@@ -181,7 +181,8 @@ def selection_adjusted(sample: GridSample, resamples: int = 1000, seed: int = 0)
         gain = float(sample.correlation[row, column] - sample.baseline)
     rng = np.random.default_rng([seed, SELECTION])
     drawn = [
-        pack_flags(swaps(rng, sample.clusters, size) > 0) for size in blocks(resamples, sample.clusters, DRAWN_CELLS)
+        np.packbits(swaps(rng, sample.clusters, size) > 0, axis=1)
+        for size in blocks(resamples, sample.clusters, DRAWN_CELLS)
     ]
     largest = largest_gains(sample, np.concatenate(drawn))
     # the observed gain is as large as itself
@@ -189,15 +190,10 @@ def selection_adjusted(sample: GridSample, resamples: int = 1000, seed: int = 0)
     return gain, as_large / (resamples + 1)
 
 
-def pack_flags(flags: Flags) -> Packed:
-    """uint8[R, ceil(C / 8)] the flags of R rows, bool[R, C], eight in a byte."""
-    return np.packbits(flags, axis=1)
-
-
 def signed_sums(swapped: Packed, terms: Floats) -> Floats:
     """float64[K, R] sums over C clusters of their terms, float64[C, K]; those that a resample swaps are subtracted.
 
-    swapped: uint8[R, ceil(C / 8)], of `pack_flags`.
+    swapped: uint8[R, ceil(C / 8)], bits of `numpy.packbits`.
     """
     of_swapped = np.zeros((terms.shape[1], len(swapped)))
     for part in ranges(swapped.shape[1], fitting(SIGN_CELLS, 8 * len(swapped))):

@@ -35,8 +35,8 @@ from bmx_grid.measures.resampling import (
 )
 from bmx_grid.measures.systems import weighted_statistics
 
-OfDraws = Callable[[Floats], Floats]  # float64[C, R] how often clusters are drawn -> float64[K, R] values of a group
-OfGroup = Callable[[int, Ints], OfDraws]  # the number of a group, int64[m] clusters of its rows
+Resample = Callable[[Floats], Floats]  # float64[C, R] how often clusters are drawn -> float64[K, R] values of a group
+PrepareGroup = Callable[[int, Ints], Resample]  # the number of a group, int64[m] clusters of its rows
 ONLY_TIES = "no better than tying every pair: this is only the share of pairs that people tied"
 TOGETHER_UP_TO = 32  # segments up to which groups of one size are computed together, from the signs of all pairs
 # Resamples x segments from which correlations are projected, as 5,000 segments are at 1,000 resamples: rank
@@ -66,7 +66,7 @@ class Grouped(NamedTuple):
 
 
 def _means(
-    values: Floats, resampled_group: OfGroup, groups: Ints, clusters: Ints, resamples: int, seed: int
+    values: Floats, prepare_group: PrepareGroup, groups: Ints, clusters: Ints, resamples: int, seed: int
 ) -> list[Grouped]:
     """The mean of float64[K, G] values over the groups int64[n] of segments, and its interval, for K columns.
 
@@ -82,7 +82,7 @@ def _means(
         units.append(len(np.unique(used_clusters)))
     samples = np.empty((len(values), 0))
     if resamples and max(units, default=0) >= FEWEST_CLUSTERS:
-        samples = _resample_means(values, defined, resampled_group, group, clusters, resamples, seed)
+        samples = _resample_means(values, defined, prepare_group, group, clusters, resamples, seed)
     columns = []
     for row, known, resampled, count in zip(values, defined, samples, units, strict=True):
         value = float(row[known].mean()) if known.any() else math.nan
@@ -93,7 +93,7 @@ def _means(
 
 
 def _resample_means(
-    values: Floats, defined: Flags, resampled_group: OfGroup, group: Ints, clusters: Ints, resamples: int, seed: int
+    values: Floats, defined: Flags, prepare_group: PrepareGroup, group: Ints, clusters: Ints, resamples: int, seed: int
 ) -> Floats:
     """float64[K, R] the mean over the groups of each resample; those within one cluster come and go with it."""
     members = members_of(group)
@@ -109,7 +109,7 @@ def _resample_means(
     group_counts = _sums_by_cluster(known_groups[:, whole], cluster[whole], count)
     has_value = defined.any(axis=0)
     spanning = {
-        place: resampled_group(place, clusters[members[place]]) for place in np.flatnonzero(~whole & has_value).tolist()
+        place: prepare_group(place, clusters[members[place]]) for place in np.flatnonzero(~whole & has_value).tolist()
     }
     # projected correlations need the draws of clusters only, not of each segment
     width = 0 if _is_large(len(clusters), resamples) else len(clusters)
@@ -118,8 +118,8 @@ def _resample_means(
         # A product for each column: the same digits whatever the other columns are.
         total = np.array([row @ drawn for row in value_sums])
         number = np.array([row @ drawn for row in group_counts])
-        for place, of_draws in spanning.items():
-            value = of_draws(drawn)
+        for place, resample in spanning.items():
+            value = resample(drawn)
             # a group may lose its variance in a resample: it is then left out, as among the values
             known = np.isfinite(value) & defined[:, place, None]
             total += np.where(known, value, 0.0)
@@ -182,7 +182,7 @@ def grouped_correlations(
     values = np.concatenate([_correlate_groups(kind, scores, human, members) for kind in kinds])
     is_large = _is_large(len(human), resamples)
 
-    def resampled_group(group: int, cluster: Ints) -> OfDraws:
+    def prepare_group(group: int, cluster: Ints) -> Resample:
         rows = members[group]
         columns = scores[rows]
         judged = human[rows]
@@ -191,13 +191,13 @@ def grouped_correlations(
             move = _drawn_sums(_moves(kinds, columns, judged), cluster)
             return lambda drawn: np.asarray(value + move(drawn))
 
-        def of_draws(drawn: Floats) -> Floats:
+        def resample(drawn: Floats) -> Floats:
             times = drawn[cluster]
             return np.concatenate([weighted_correlations(kind, columns, judged, times) for kind in kinds])
 
-        return of_draws
+        return resample
 
-    means = _means(values, resampled_group, groups, clusters, resamples, seed)
+    means = _means(values, prepare_group, groups, clusters, resamples, seed)
     # all columns of the first kind, then all of the second
     width = scores.shape[1]
     return [dict(zip(kinds, means[column::width], strict=True)) for column in range(width)]
@@ -255,17 +255,17 @@ def _moves(kinds: Sequence[Coefficient], scores: Floats, human: Floats) -> Float
     return np.array([influences(kind, column, human) for kind, column in itertools.product(kinds, scores.T)])
 
 
-def _drawn_sums(rows: Floats, cluster: Ints) -> OfDraws:
+def _drawn_sums(rows: Floats, cluster: Ints) -> Resample:
     """Sums of float64[K, m] values of rows whose clusters are int64[m], as often as these are drawn."""
     used, place = np.unique(cluster, return_inverse=True)
     of_clusters = _sums_by_cluster(rows, place, len(used))
 
-    def of_draws(drawn: Floats) -> Floats:
+    def resample(drawn: Floats) -> Floats:
         times = drawn if len(used) == len(drawn) else drawn[used]
         # A product for each row: the same digits whatever the other rows are.
         return np.array([sums @ times for sums in of_clusters])
 
-    return of_draws
+    return resample
 
 
 def within_groups(kind: Coefficient, scores: ArrayLike, human: ArrayLike, groups: ArrayLike) -> Floats:
@@ -358,21 +358,21 @@ def grouped_acc_eq(
     agreements = np.array(of_segments)
     members = members_of(groups)
 
-    def resampled_group(group: int, cluster: Ints) -> OfDraws:
+    def prepare_group(group: int, cluster: Ints) -> Resample:
         rows = members[group]
         of_rows = agreements[:, rows]
         value = of_rows.mean(axis=1)[:, None]
         total = _drawn_sums(of_rows, cluster)
         number = _drawn_sums(np.ones((1, len(rows))), cluster)
 
-        def of_draws(drawn: Floats) -> Floats:
+        def resample(drawn: Floats) -> Floats:
             mean = ratio(total(drawn), number(drawn))
             # Twice, as each pair has two segments through which a resample moves it.
             return np.asarray(value + 2 * (mean - value))
 
-        return of_draws
+        return resample
 
-    means = _means(np.array(of_groups), resampled_group, groups, clusters, resamples, seed)
+    means = _means(np.array(of_groups), prepare_group, groups, clusters, resamples, seed)
     return list(zip(means, epsilons, notes, strict=True))
 
 

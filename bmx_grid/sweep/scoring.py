@@ -90,7 +90,7 @@ def score_settings(
     """What `end(setting, spent=…)` makes of settings with texts to score, as workers finish."""
     settings = plan.everything
     if not any(_needs_worker(setting) for setting in settings if not setting.is_cached):
-        executor = executor.for_few_texts(plan.n_texts_here)
+        executor = executor.choose_executor(plan.n_texts_here)
     waiting: dict[int, Chunks] = {}  # by setting, its unfinished chunks
     for index, setting in enumerate(settings):
         obstacle = plan.obstacle(setting)
@@ -162,20 +162,19 @@ def _texts_in(chunks: Chunks) -> int:
 
 def _needs_worker(setting: Setting) -> bool:
     """Whether its metric or its explainer runs a model, or is not of this package: it may end its process."""
-    for part in (setting.metric, setting.to_ask):
-        of_this_package = part is None or type(part).__module__.startswith("bmx_grid.")
-        if not of_this_package or getattr(part, "cost", "light") == "model" or hasattr(part, "device"):
-            return True
-    return not setting.metric.is_held_by_tests
+    metric = setting.metric
+    explainer = setting.to_ask
+    is_ours = explainer is None or type(explainer).__module__.startswith("bmx_grid.")
+    return not (metric.is_held_by_tests and is_ours) or _runs_model(metric) or _runs_model(explainer)
+
+
+def _runs_model(part: Metric | Explainer | None) -> bool:
+    return getattr(part, "cost", "light") == "model" or hasattr(part, "device")
 
 
 def _needs_device(*parts: Metric | Explainer | None) -> bool:
     """Whether one of the parts runs a large model that its settings do not restrict to the CPU."""
-    for part in parts:
-        runs_model = getattr(part, "cost", "light") == "model" or hasattr(part, "device")
-        if runs_model and getattr(part, "device", "auto") != "cpu":
-            return True
-    return False
+    return any(_runs_model(part) and getattr(part, "device", "auto") != "cpu" for part in parts)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ import itertools
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal, get_args
 
 import numpy as np
@@ -177,10 +176,8 @@ class PairWords:
         return self.segmentation_of(role).words(text)
 
     def rows(self, role: Role, texts: Iterable[str]) -> tuple[WordTuple, ...]:
-        """The words of each text; equal ones are one object, as a million texts have many millions of words."""
-        known: dict[str, str] = {}
-        found = map(self.segmentation_of(role).words, texts)
-        return tuple(tuple(map(known.setdefault, words, words)) for words in found)
+        """The words of each text."""
+        return share_words(map(self.segmentation_of(role).words, texts))
 
     def fingerprint(self) -> dict[str, object] | None:
         """The identity of the words of both languages; None for the paper's, so that cached results stay valid."""
@@ -190,6 +187,12 @@ class PairWords:
             "source": {"words": self.name, "engine": self.segmentation_of("source").engine},
             "target": {"words": self.name, "engine": self.segmentation_of("hypothesis").engine},
         }
+
+
+def share_words(rows: Iterable[WordTuple]) -> tuple[WordTuple, ...]:
+    """The same rows, in which equal words are one object: a million texts have many millions of words."""
+    known: dict[str, str] = {}
+    return tuple(tuple(map(known.setdefault, words, words)) for words in rows)
 
 
 _known = functools.lru_cache(maxsize=64)(segmentation)
@@ -216,7 +219,7 @@ def text_statistics(rows: Sequence[Sequence[str]], clusters: Ints) -> Floats:
     text = np.repeat(np.arange(len(rows)), lengths)
     elsewhere = _counts_elsewhere(_form_numbers(number_of, _bare)[number], np.repeat(clusters, lengths))
     in_texts = _counts_elsewhere(_form_numbers(number_of, str.casefold)[number], text)
-    sums = partial(sums_by_text, text=text, count=len(rows))
+    sums = functools.partial(sums_by_text, text=text, count=len(rows))
     characters, punctuation, digits, capitals = (sums(counts[number]) for counts in _character_counts(number_of))
     # A text of one empty word has no character.
     length = np.maximum(characters + lengths - 1, 1)

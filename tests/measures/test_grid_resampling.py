@@ -13,7 +13,6 @@ from bmx_grid.measures.grid_resampling import (
     GridSample,
     cross_fit,
     largest_gains,
-    pack_flags,
     selection_adjusted,
     signed_sums,
 )
@@ -124,7 +123,7 @@ def test_largest_gains_are_those_of_the_grids_of_flipped_judgements(sample):
         alone = correlate("pearson", sample.base, human)
         assert alone == pytest.approx(sample.baseline, abs=1e-12)  # the baseline is kept
         expected.append(np.nanmax(correlate_grid("pearson", sample.means, sample.base, human, W)) - alone)
-    np.testing.assert_allclose(largest_gains(sample, pack_flags(signs < 0)), expected, atol=1e-12)
+    np.testing.assert_allclose(largest_gains(sample, np.packbits(signs < 0, axis=1)), expected, atol=1e-12)
     gain, p = selection_adjusted(sample, 1000)
     share = np.mean(np.array(expected) >= gain - 1e-12)
     assert abs(p - share) < 4 * np.sqrt(share * (1 - share) / 1000) + 1 / 1000
@@ -135,10 +134,10 @@ def test_gains_of_means_close_to_the_metric_keep_their_digits_at_any_scale(power
     """Scores times a power of 2 have the same digits; the gains are of the size of what the means add."""
     means, base, human, cluster = segments(n=8, added=0.3)
     means = base[:, None] + 1e-7 * (means - base[:, None])
-    signs = every_sign(8)
+    swapped = np.packbits(every_sign(8) < 0, axis=1)
     scale = 2.0**power
-    gains = largest_gains(GridSample(means, base, human, W, cluster), pack_flags(signs < 0))
-    gains_of_scaled = largest_gains(GridSample(scale * means, scale * base, human, W, cluster), pack_flags(signs < 0))
+    gains = largest_gains(GridSample(means, base, human, W, cluster), swapped)
+    gains_of_scaled = largest_gains(GridSample(scale * means, scale * base, human, W, cluster), swapped)
     assert 1e-10 < gains.max() < 1e-6
     np.testing.assert_allclose(gains_of_scaled, gains, rtol=1e-12)
 
@@ -149,7 +148,7 @@ def test_sums_of_many_clusters_are_added_up_in_parts():
     assert swapped.size > 2 * SIGN_CELLS
     terms = rng.normal(size=(2003, 3))
     expected = terms.T @ np.where(swapped, -1.0, 1.0).T
-    np.testing.assert_allclose(signed_sums(pack_flags(swapped), terms), expected, atol=1e-11)
+    np.testing.assert_allclose(signed_sums(np.packbits(swapped, axis=1), terms), expected, atol=1e-11)
 
 
 def rejected(trials, **options):

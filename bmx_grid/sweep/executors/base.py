@@ -72,7 +72,7 @@ class Executor(Component):
     def check(self) -> None:
         """Raise BmxError, with the way out, before the sweep if this executor is not available."""
 
-    def for_few_texts(self, n_texts: int) -> Executor:
+    def choose_executor(self, n_texts: int) -> Executor:
         """What scores so many texts of metrics that need no worker of their own: by default this executor."""
         return self
 

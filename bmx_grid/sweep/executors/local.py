@@ -23,6 +23,7 @@ KILLED = (
     f"a worker process was killed; most often memory ran out. {KEPT}: run the same command again with fewer processes "
     "(executor.n_jobs=1)."
 )
+FEW_TEXTS = 10_000  # of light metrics, thousands of which are scored per second
 MAX_PROCESSES = 1_024  # each takes hundreds of megabytes; larger numbers are slips of the hand
 # Libraries that start threads of their own read these when they are loaded.
 _LIBRARIES = ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM", "NUMBA", "NUMEXPR")
@@ -64,9 +65,10 @@ class Loky(Executor):
         if self.n_jobs == 0:
             raise ConfigError("executor.n_jobs must be at least 1, or -1 for one process per CPU; got 0.")
 
-    def for_few_texts(self, n_texts: int) -> Executor:
-        """This process, for no more texts than a job has: they are scored before processes have started."""
-        return Sequential(chunk_texts=self.chunk_texts) if n_texts <= self.chunk_texts else self
+    def choose_executor(self, n_texts: int) -> Executor:
+        """This process, for one job of few texts: they are scored before processes have started."""
+        few = min(self.chunk_texts, FEW_TEXTS)
+        return Sequential(chunk_texts=self.chunk_texts) if n_texts <= few else self
 
     @contextmanager
     def _start_workers(self) -> Iterator[Workers]:
