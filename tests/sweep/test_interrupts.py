@@ -8,7 +8,7 @@ import signal
 import sqlite3
 import sys
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -46,8 +46,9 @@ def interrupted(forks: str, folder: Path, signum: signal.Signals, moment: float)
     shared = in_shared_memory()
     running = start(command(folder), folder) if MORE else Forked(forks, command(folder)[1:], folder)
     time.sleep(moment)
-    # Ctrl-C as a terminal sends it: to the workers, too.
-    (os.killpg if signum == signal.SIGINT else os.kill)(running.pid, signum)
+    # Ctrl-C as a terminal sends it: to the workers, too. A fork that has ended is gone.
+    with suppress(ProcessLookupError):
+        (os.killpg if signum == signal.SIGINT else os.kill)(running.pid, signum)
     sent = time.monotonic()
     out, err = running.communicate(timeout=HELD_SECONDS + 3 * PATIENCE)
     took = time.monotonic() - sent
