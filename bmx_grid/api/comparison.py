@@ -35,6 +35,7 @@ from bmx_grid.core.configure import convert
 from bmx_grid.core.errors import ConfigError, DataError, unknown
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.terminal import Progress
+from bmx_grid.core.threads import one_blas_thread
 from bmx_grid.datasets.column_roles import Roles
 from bmx_grid.datasets.lines import Decimal
 from bmx_grid.datasets.segments import SegmentSet, clusters
@@ -137,12 +138,13 @@ def compare(
         settings = _as_named(settings, as_name_list("metrics", metrics))
     pairs = list(metric_pairs(settings))
     shown = progress_total(len(pairs))
-    with Progress(shown, "testing", "pairs of metrics") as progress:
-        differences = compare_pairs(pairs, options, progress.advance, **options.draws)
-    tests = tests_of_pairs(pairs, differences, options)
-    with Progress(shown, "verdicts", "pairs of metrics") as progress:
-        verdicts = verdicts_of_pairs(pairs, differences, options, progress.advance)
-    frames = (_correlations(settings, options), tests, verdicts)
+    with one_blas_thread():
+        with Progress(shown, "testing", "pairs of metrics") as progress:
+            differences = compare_pairs(pairs, options, progress.advance, **options.draws)
+        tests = tests_of_pairs(pairs, differences, options)
+        with Progress(shown, "verdicts", "pairs of metrics") as progress:
+            verdicts = verdicts_of_pairs(pairs, differences, options, progress.advance)
+        frames = (_correlations(settings, options), tests, verdicts)
     n_clusters = len(set().union(*(setting.clusters for setting in settings)))
     has_lengths = all(setting.log_words is not None for setting in settings)
     draws = (options.resamples, options.seed)

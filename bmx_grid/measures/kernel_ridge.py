@@ -172,28 +172,29 @@ class _Kernels:
     @cached_property
     def single(self) -> Floats:
         """A sum of effects of single inputs: half of it of score and lengths, half of texts."""
-        core = self._sum("core", self.core_inputs, NARROW)
-        if not self.text_inputs:
-            return core
-        return (core + self._sum("single texts", self.text_inputs, TEXT_WIDTH)) / 2
+        kernel = self._sum("core", self.core_inputs, NARROW)
+        if self.text_inputs:
+            kernel += self._sum("single texts", self.text_inputs, TEXT_WIDTH)
+            kernel /= 2
+        return kernel
 
     @cached_property
     def joint(self) -> Floats:
-        return np.asarray(np.exp(self._distances / -JOINT))
+        return _exp_of_quotient(self._distances, -JOINT)
 
     @cached_property
     def fine(self) -> Floats:
-        return np.asarray(np.exp(self._distances / -FINE))
+        return _exp_of_quotient(self._distances, -FINE)
 
     @cached_property
     def wide(self) -> Floats:
-        return np.asarray(np.exp(self._distances / -WIDE))
+        return _exp_of_quotient(self._distances, -WIDE)
 
     @cached_property
     def smooth(self) -> Floats:
         from scipy.spatial.distance import cdist
 
-        return np.asarray(np.exp(cdist(self.standard, self.standard, "sqeuclidean") / -2))
+        return _exp_of_quotient(cdist(self.standard, self.standard, "sqeuclidean"), -2)
 
     @cached_property
     def texts(self) -> Floats:
@@ -232,8 +233,10 @@ class _Kernels:
         kernel = self.linear.copy()
         if self.nuisance.groups:
             kernel += grouped * self.groups
+        # One array for all products: each new one would be handed over by the system page by page.
+        product = np.empty_like(kernel)
         for name, weight in MIXTURES[place].items():
-            kernel += weight * getattr(self, name)
+            kernel += np.multiply(getattr(self, name), weight, out=product)
         within = self.nuisance.subtract_means
         kernel = within(within(kernel).T) if self.nuisance.strata is not None else kernel
         return np.asarray(kernel)
@@ -244,10 +247,12 @@ class _Kernels:
         Cortes, Mohri and Rostamizadeh 2012, "Algorithms for Learning Kernels Based on Centered Alignment", JMLR 13.
         Half of the weight is spread evenly.
         """
-        core = [_laplace(ranks, NARROW) for ranks in self.core_inputs]
-        texts = [_laplace(ranks, TEXT_WIDTH) for ranks in self.text_inputs]
-        kernels = {"core": core, "single texts": texts, "texts": [kernel * self.wide for kernel in texts]}
-        return {name: _alignment_weights(several, target) for name, several in kernels.items()}
+        apart = np.ones_like(self.wide)
+        return {
+            "core": _alignment_weights(self.core_inputs, NARROW, apart, target),
+            "single texts": _alignment_weights(self.text_inputs, TEXT_WIDTH, apart, target),
+            "texts": _alignment_weights(self.text_inputs, TEXT_WIDTH, self.wide, target),
+        }
 
     def _sum(self, name: str, inputs: Sequence[Floats], width: float) -> Floats:
         """The kernels of single inputs, float64[n] ranks each, added with the weights of this name; else alike.
@@ -260,18 +265,21 @@ class _Kernels:
         return total
 
 
-def _laplace(ranks: Floats, width: float) -> Floats:
-    """float64[n, n] exp(-distance / width) of float64[n] ranks."""
-    # The smaller of exp(a - b) and exp(b - a), as products: a third of the time of n^2 exponentials.
-    rising = np.exp(ranks / width)
-    falling = 1 / rising
-    return np.asarray(np.minimum(np.outer(rising, falling), np.outer(falling, rising)))
+def _exp_of_quotient(values: Floats, divisor: float) -> Floats:
+    quotients = values / divisor
+    np.exp(quotients, out=quotients)
+    return quotients
+
+
+# Laplace kernels of single inputs, exp(-|a - b| / width) of ranks a and b, are computed as the smaller of
+# exp(a / width) / exp(b / width) and its inverse: a third of the time of n^2 exponentials. Compiled: written as array
+# operations, every matrix would pass through memory several times.
 
 
 def _sum_of_laplace(rising: Floats, falling: Floats, weights: Floats) -> Floats:
-    """float64[n, n] the weighted sum of `_laplace` of k inputs, from float64[k, n] exponentials of their ranks.
+    """float64[n, n] the weighted sum of the Laplace kernels of k inputs.
 
-    Compiled: written as array operations, every matrix would pass through memory several times.
+    rising, falling: float64[k, n] exponentials of their ranks, and the inverses.
     """
     k, n = rising.shape
     total = np.zeros((n, n))
@@ -288,19 +296,53 @@ def _sum_of_laplace(rising: Floats, falling: Floats, weights: Floats) -> Floats:
     return total
 
 
-def _alignment_weights(kernels: Sequence[Floats], target: Floats) -> Floats:
-    """float64[k] weights of k kernels with sum 1: half of it spread evenly, half by alignment with a target."""
-    even = np.full(len(kernels), 1 / max(len(kernels), 1))
-    alignments = []
-    for kernel in kernels:
-        means = kernel.mean(axis=0)
-        squares = np.sum(kernel**2) - 2 * len(means) * np.sum(means**2) + len(means) ** 2 * means.mean() ** 2
-        alignment = target @ kernel @ target / np.sqrt(squares) if squares > 0 else 0.0
-        alignments.append(max(float(alignment), 0.0))
-    highest = max(alignments, default=0.0)
+def _alignments(rising: Floats, falling: Floats, factor: Floats, target: Floats) -> Floats:
+    """float64[k] centred alignments of the Laplace kernels of k inputs, each times float64[n, n], with a target.
+
+    rising, falling: as in `_sum_of_laplace`. 0 of a kernel that is constant.
+    """
+    k, n = rising.shape
+    alignments = np.zeros(k)
+    for place in range(k):
+        sums = np.zeros(n)
+        squares = 0.0
+        explained = 0.0
+        for i in range(n):
+            up = rising[place, i]
+            down = falling[place, i]
+            row_sum = 0.0
+            row_squares = 0.0
+            row_explained = 0.0
+            for j in range(i):
+                value = factor[i, j] * min(up * falling[place, j], down * rising[place, j])
+                sums[j] += value
+                row_sum += value
+                row_squares += value * value
+                row_explained += value * target[j]
+            of_itself = factor[i, i] * up * down
+            sums[i] += row_sum + of_itself
+            squares += 2 * row_squares + of_itself * of_itself
+            explained += target[i] * (2 * row_explained + of_itself * target[i])
+        centred = squares - 2 * np.sum(sums**2) / n + (np.sum(sums) / n) ** 2
+        if centred > 0:
+            alignments[place] = explained / np.sqrt(centred)
+    return alignments
+
+
+def _alignment_weights(inputs: Sequence[Floats], width: float, factor: Floats, target: Floats) -> Floats:
+    """float64[k] weights of k inputs with sum 1: half of it spread evenly, half by alignment with a target.
+
+    inputs: float64[n] ranks each. width: of their Laplace kernels, each multiplied by float64[n, n] factor.
+    """
+    even = np.full(len(inputs), 1 / max(len(inputs), 1))
+    if not inputs:
+        return even
+    rising = np.exp(np.array(inputs) / width)
+    alignments = compile_kernel(_alignments)(rising, 1 / rising, factor, target).clip(min=0.0)
+    highest = alignments.max()
     if highest == 0:
         return even
-    sharp = (np.array(alignments) / highest) ** SHARPNESS
+    sharp = (alignments / highest) ** SHARPNESS
     return np.asarray((even + sharp / sharp.sum()) / 2)
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bmx_grid.core.ragged import Flags, Floats
+from bmx_grid.core.ragged import Flags, Floats, Ints
 
 LEVEL = 0.05  # of corrected p values
 NEAR = 10  # p values up to so many times the smallest are looked at again in a large family
@@ -34,19 +34,11 @@ def holm(p: ArrayLike) -> Floats:
         >>> holm([0.01, 0.04, 0.03]).round(3)
         array([0.03, 0.06, 0.06])
     """
-    p = np.asarray(p, dtype=np.float64)
-    if p.ndim != 1:
-        raise ValueError(f"a family of p values is one array, not of shape {p.shape}")
-    tested = np.flatnonzero(~np.isnan(p))
-    outside = (p[tested] < 0) | (p[tested] > 1)
-    if outside.any():
-        raise ValueError("a p value is between 0 and 1")
-    order = tested[np.argsort(p[tested], kind="stable")]
-    adjusted = np.full(p.shape, np.nan)
+    p, order = _check_and_sort(p)
     # n for the smallest p, 1 for the largest
     factors = len(order) - np.arange(len(order))
-    raised = np.maximum.accumulate(p[order] * factors)
-    adjusted[order] = np.minimum(raised, 1.0)
+    adjusted = np.full(p.shape, np.nan)
+    adjusted[order] = np.maximum.accumulate(p[order] * factors).clip(max=1.0)
     return adjusted
 
 
@@ -59,23 +51,35 @@ def benjamini_hochberg(p: ArrayLike) -> Floats:
         p: float64[n], p-values of one family of tests. NaN (an undefined test) stays NaN and is not counted in n.
 
     Returns:
-        float64[n]: Adjusted p-values.
+        float64[n]: Adjusted p-values: the i-th smallest times n / i, at most the one after.
 
     Raises:
-        ValueError: A p-value is outside [0, 1].
+        ValueError: `p` is not one-dimensional, or a p-value is outside [0, 1].
 
     Example:
         >>> from bmx_grid.measures import benjamini_hochberg
         >>> benjamini_hochberg([0.01, 0.04, 0.03]).round(3)
         array([0.03, 0.04, 0.04])
     """
-    from scipy.stats import false_discovery_control
-
-    adjusted = np.array(p, dtype=np.float64)
-    known = np.isfinite(adjusted)
-    if known.any():
-        adjusted[known] = false_discovery_control(adjusted[known])
+    p, order = _check_and_sort(p)
+    # n for the smallest p, 1 for the largest
+    factors = len(order) / np.arange(1, len(order) + 1)
+    adjusted = np.full(p.shape, np.nan)
+    # The smallest of an adjusted p and those after it.
+    adjusted[order[::-1]] = np.minimum.accumulate((p[order] * factors)[::-1])
     return adjusted
+
+
+def _check_and_sort(p: ArrayLike) -> tuple[Floats, Ints]:
+    """float64[n] p values, and the places of those that are not NaN from the smallest to the largest."""
+    p = np.asarray(p, dtype=np.float64)
+    if p.ndim != 1:
+        raise ValueError(f"a family of p values is one array, not of shape {p.shape}")
+    tested = np.flatnonzero(~np.isnan(p))
+    outside = (p[tested] < 0) | (p[tested] > 1)
+    if outside.any():
+        raise ValueError("a p value is between 0 and 1")
+    return p, tested[np.argsort(p[tested], kind="stable")]
 
 
 def select_repeats(p: ArrayLike, resamples: int) -> tuple[Flags, int]:
