@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
@@ -163,13 +164,6 @@ class _Kernels:
         self.text_inputs = [_ranks(column) for column in nuisance.texts.T]
 
     @cached_property
-    def _distances(self) -> Floats:
-        from scipy.spatial.distance import cdist
-
-        ranks = np.column_stack([_ranks(column) for column in self.nuisance.core.T])
-        return np.asarray(cdist(ranks, ranks, "cityblock"))
-
-    @cached_property
     def single(self) -> Floats:
         """A sum of effects of single inputs: half of it of score and lengths, half of texts."""
         kernel = self._sum("core", self.core_inputs, NARROW)
@@ -180,28 +174,28 @@ class _Kernels:
 
     @cached_property
     def joint(self) -> Floats:
-        return _exp_of_quotient(self._distances, -JOINT)
+        return self._laplace(JOINT)
 
     @cached_property
     def fine(self) -> Floats:
-        return _exp_of_quotient(self._distances, -FINE)
+        return self._laplace(FINE)
 
     @cached_property
     def wide(self) -> Floats:
-        return _exp_of_quotient(self._distances, -WIDE)
+        return self._laplace(WIDE)
 
     @cached_property
     def smooth(self) -> Floats:
-        from scipy.spatial.distance import cdist
-
-        return _exp_of_quotient(cdist(self.standard, self.standard, "sqeuclidean"), -2)
+        return _exp_of_distances(self.standard, "sqeuclidean", 2)
 
     @cached_property
     def texts(self) -> Floats:
         """Effects of single text statistics that depend on score and length."""
         if not self.text_inputs:
             return self.joint
-        return self._sum("texts", self.text_inputs, TEXT_WIDTH) * self.joint
+        kernel = self._sum("texts", self.text_inputs, TEXT_WIDTH)
+        kernel *= self.joint
+        return kernel
 
     @cached_property
     def vague(self) -> Floats:
@@ -230,13 +224,14 @@ class _Kernels:
 
     def mixture(self, place: int, grouped: float = GROUPED[0]) -> Floats:
         """The kernel of this place in MIXTURES, with linear effects and groups, within strata."""
+        weighted = [(getattr(self, name), weight) for name, weight in MIXTURES[place].items()]
         kernel = self.linear.copy()
         if self.nuisance.groups:
             kernel += grouped * self.groups
         # One array for all products: each new one would be handed over by the system page by page.
         product = np.empty_like(kernel)
-        for name, weight in MIXTURES[place].items():
-            kernel += np.multiply(getattr(self, name), weight, out=product)
+        for part, weight in weighted:
+            kernel += np.multiply(part, weight, out=product)
         within = self.nuisance.subtract_means
         kernel = within(within(kernel).T) if self.nuisance.strata is not None else kernel
         return np.asarray(kernel)
@@ -254,6 +249,11 @@ class _Kernels:
             "texts": _alignment_weights(self.text_inputs, TEXT_WIDTH, self.wide, target),
         }
 
+    def _laplace(self, width: float) -> Floats:
+        """The kernel of all inputs of score and length together, by the distance of their ranks."""
+        ranks = np.column_stack([_ranks(column) for column in self.nuisance.core.T])
+        return _exp_of_distances(ranks, "cityblock", width)
+
     def _sum(self, name: str, inputs: Sequence[Floats], width: float) -> Floats:
         """The kernels of single inputs, float64[n] ranks each, added with the weights of this name; else alike.
 
@@ -265,10 +265,13 @@ class _Kernels:
         return total
 
 
-def _exp_of_quotient(values: Floats, divisor: float) -> Floats:
-    quotients = values / divisor
-    np.exp(quotients, out=quotients)
-    return quotients
+def _exp_of_distances(points: Floats, kind: Literal["cityblock", "sqeuclidean"], width: float) -> Floats:
+    """float64[n, n] exp(-distance / width) of float64[n, d] points."""
+    from scipy.spatial.distance import cdist
+
+    values: Floats = cdist(points, points, kind)
+    values /= -width
+    return np.exp(values, out=values)
 
 
 # Laplace kernels of single inputs, exp(-|a - b| / width) of ranks a and b, are computed as the smaller of

@@ -23,6 +23,7 @@ from bmx_grid.sweep.executors import local
 from bmx_grid.sweep.executors.base import AHEAD, Job, Lane, Workers, results
 from bmx_grid.sweep.executors.dask import Dask
 from bmx_grid.sweep.executors.local import Loky, Sequential
+from bmx_grid.sweep.judge import map_parallel
 from bmx_grid.sweep.plan import make_plan
 from bmx_grid.sweep.scoring import _needs_device, run_plan
 from bmx_grid.sweep.settings import NotRun, PlanOptions
@@ -130,6 +131,19 @@ def test_workers_share_the_processors(monkeypatch, threads_set, expected):
     if threads_set is not None:
         monkeypatch.setenv("OMP_NUM_THREADS", threads_set)
     assert list(Loky(n_jobs=2, devices=()).run([Job(jobs.threads)])) == [expected]
+
+
+def test_an_evaluation_in_this_process_has_one_blas_thread():
+    """As in a worker: the number of threads changes the last bits of a result."""
+    from threadpoolctl import threadpool_info, threadpool_limits
+
+    def blas_threads(_=None):
+        return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+    with threadpool_limits(2, user_api="blas"):
+        assert blas_threads() == {2}
+        assert map_parallel(Sequential(), 0.0, blas_threads, [None]) == [{1}]
+        assert blas_threads() == {2}
 
 
 def test_loky_s_warning_of_a_replaced_worker_is_not_shown(capsys):
