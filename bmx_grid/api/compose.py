@@ -34,6 +34,7 @@ PATH_WITH_EQUALS = re.compile(r"[\w./~+-][\w./~+ -]*=[\w./~+= -]*")
 PLAIN_LIST = re.compile(r"[\w.,:/+-]*")
 TEXTS = ("name", "data_dir", "cache_dir", "output_dir")  # keys whose values are texts, whatever they look like
 FIGURES, WHICH_FIGURES = "figures", "figures.which"
+MOST_SUGGESTED = 4  # places of a key that is written without one
 MISSING = "???"  # as OmegaConf writes a mandatory value
 MISSING_VALUE = re.compile(r"[Mm]issing (?:mandatory )?value: ([\w.]+)")
 # OmegaConf's message for a reference to a missing key.
@@ -323,6 +324,12 @@ def _check(config: Mapping[str, Any], folder: Folder) -> None:
     text = (CONFIGS / "config.yaml").read_text(encoding="utf-8")
     keys = set(re.findall(r"^(\w+):", text, re.MULTILINE)) - {"defaults", "hydra"}
     known = keys.union(groups()).difference(WHOLE_GROUPS)
+    for key in config:
+        paths = list(_paths_to(key, config)) if key not in known else []
+        if paths:
+            # The shortest ones: the grid has keys in several places.
+            paths.sort(key=lambda path: path.count("."))
+            raise ConfigError(f"{key}: unknown key '{key}'. Did you mean {' or '.join(paths[:MOST_SUGGESTED])}?")
     _check_keys(config, known, "")
     for key in sorted({*keys, "grid"} - config.keys()):
         raise ConfigError(f"{key} cannot be deleted; write {key}=VALUE.")
@@ -343,6 +350,15 @@ def _check(config: Mapping[str, Any], folder: Folder) -> None:
     if isinstance(fixed, Mapping):
         explainers = {*option_names("explainer", folder), *(config.get("explainer") or {})}
         _check_keys(fixed, explainers, "grid.fixed.", "explainer")
+
+
+def _paths_to(key: str, node: Mapping[str, Any], above: str = "") -> Iterator[str]:
+    """The full names of keys of this name below the keys of a node."""
+    for name, value in node.items():
+        if isinstance(value, Mapping):
+            if key in value:
+                yield f"{above}{name}.{key}"
+            yield from _paths_to(key, value, f"{above}{name}.")
 
 
 def _check_keys(node: Mapping[str, Any], known: Any, above: str, kind: str = "key") -> None:

@@ -99,6 +99,7 @@ def test_code_in_the_arguments_does_not_run(argument, folder):
         pytest.param("metric=[chfr]", "unknown metric 'chfr'. Did you mean 'chrf'? Available: ", id="metric"),
         pytest.param("+sweep=quick", "unknown sweep 'quick'. Did you mean 'quickstart'?", id="sweep"),
         pytest.param("limt=3", "limt: unknown key 'limt'. Did you mean 'limit'?", id="a key"),
+        pytest.param("chunk_texts=9", "unknown key 'chunk_texts'. Did you mean executor.chunk_texts?", id="a place"),
         pytest.param("grid.corelation=kendall", "grid.corelation: unknown key 'corelation'. Did you mean", id="grid"),
         pytest.param("+grid.p.stp=3", "unknown key 'stp'. Did you mean 'stop'?", id="deeper"),
         pytest.param("metric.chrf.char_ordr=3", "unknown key 'char_ordr'. Did you mean 'char_order'?", id="component"),
