@@ -152,12 +152,14 @@ def _statistics_of(rows: Sequence[Sequence[str]], clusters: Ints) -> Floats:
     for words in rows:
         content.update(ascii(words).encode())
     key = content.digest()
-    if key not in _kept_statistics:
-        _kept_statistics[key] = text_statistics(rows, clusters)
-        # Dictionaries keep their order: the oldest entry is removed, never the newest.
-        while len(_kept_statistics) > 1 and sum(kept.size for kept in _kept_statistics.values()) > KEPT_TEXT_CELLS:
-            del _kept_statistics[next(iter(_kept_statistics))]
-    return _kept_statistics[key]
+    if key in _kept_statistics:
+        return _kept_statistics[key]
+    statistics = text_statistics(rows, clusters)
+    _kept_statistics[key] = statistics
+    # Dictionaries keep their order: the oldest entry is removed first.
+    while sum(kept.size for kept in _kept_statistics.values()) > KEPT_TEXT_CELLS:
+        del _kept_statistics[next(iter(_kept_statistics))]
+    return statistics
 
 
 def has_groups(names: NDArray[Any]) -> bool:

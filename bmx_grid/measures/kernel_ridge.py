@@ -14,12 +14,14 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.core.threads import one_blas_thread
 from bmx_grid.measures.correlation import average_ranks, standard_deviation
 from bmx_grid.measures.ordered import compile_kernel
 
+Parts = NDArray[np.uint8]  # of a division: a byte each, as divisions are many and segments may be
 CHOOSING = 400  # segments on which kernel and penalty are chosen: the cost grows with the cube
 LARGEST_FIT = 2000  # segments that are fitted together at most
 N_PARTS = 4  # of a division: from each part the segments of the others are predicted
@@ -93,14 +95,14 @@ class KernelChoice:
 
 
 def residuals(
-    nuisance: Nuisance, targets: Floats, clusters: Ints, divisions: Sequence[Ints]
+    nuisance: Nuisance, targets: Floats, clusters: Ints, divisions: Sequence[Parts]
 ) -> Iterator[tuple[Ints, Floats]]:
     """Yield for each block of segments its rows int64[m] and the residuals float64[1 + d (N_PARTS - 1), m, q].
 
     First those of predictions from all other clusters of the block; then for each of d divisions those of predictions
     from each part that a segment is not in. targets: float64[n, q]; the first one weighs the inputs for all.
     clusters: int64[n] codes of segments that depend on each other, which stay in one block; strata lie inside them.
-    divisions: d times int64[n], the part of each segment, from 0 to N_PARTS - 1; clusters lie inside them. Of more
+    divisions: d times uint8[n], the part of each segment, from 0 to N_PARTS - 1; clusters lie inside them. Of more
     than LARGEST_FIT segments each is predicted from those of its block.
     """
     import scipy.linalg  # noqa: F401 - its BLAS has threads of its own
@@ -423,7 +425,7 @@ def _errors_without_cluster(kernel: Floats, penalty: float, targets: Floats, clu
     return errors
 
 
-def _errors_from_parts(kernel: Floats, penalty: float, targets: Floats, divisions: Sequence[Ints]) -> Floats:
+def _errors_from_parts(kernel: Floats, penalty: float, targets: Floats, divisions: Sequence[Parts]) -> Floats:
     """float64[d (N_PARTS - 1), n, q] targets less their predictions from each part of d divisions they are not in."""
     from scipy.linalg.lapack import dposv
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.measures.correlation import Coefficient, average_ranks
-from bmx_grid.measures.kernel_ridge import N_PARTS, Nuisance, residuals, standardise
+from bmx_grid.measures.kernel_ridge import N_PARTS, Nuisance, Parts, residuals, standardise
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, codes, number_of
 
 DIVISIONS = 15  # of the clusters into N_PARTS, at random: with fewer the seed shows
@@ -70,10 +70,7 @@ def partial_correlations(
         return [(undefined, undefined)] * n_scores
     nuisance = nuisance.take(rows)
     targets = _targets(kind, np.column_stack([human, scores])[rows])
-    design = np.column_stack([np.ones(len(rows)), standardise(nuisance.core)])
-    weights, *_ = np.linalg.lstsq(design, targets, rcond=None)
-    beyond_linear = (targets - design @ weights).std(axis=0)
-    judged = np.flatnonzero(beyond_linear[1:] >= NOTHING_LEFT)
+    judged = np.flatnonzero(_beyond_linear(nuisance, targets)[1:] >= NOTHING_LEFT)
     # Of the extrapolated correlation, and of that of the residuals.
     values = np.zeros((2, n_scores))
     influences = np.zeros((2, n_scores, len(human)))
@@ -104,13 +101,20 @@ def _targets(kind: Coefficient, columns: Floats) -> Floats:
     return standardise(columns)
 
 
-def _divisions(clusters: Ints, seed: int) -> list[Ints]:
-    """DIVISIONS times the part int64[n] of each segment, drawn by cluster."""
+def _beyond_linear(nuisance: Nuisance, targets: Floats) -> Floats:
+    """float64[q] standard deviations of what is not linear in score and lengths, of float64[n, q] targets."""
+    design = np.column_stack([np.ones(len(targets)), standardise(nuisance.core)])
+    weights, *_ = np.linalg.lstsq(design, targets, rcond=None)
+    return np.asarray((targets - design @ weights).std(axis=0))
+
+
+def _divisions(clusters: Ints, seed: int) -> list[Parts]:
+    """DIVISIONS times the part uint8[n] of each segment, drawn by cluster."""
     generator = np.random.default_rng([seed, len(clusters)])
     divisions = []
     for _ in range(DIVISIONS):
         part_of_cluster = generator.permutation(number_of(clusters)) % N_PARTS
-        divisions.append(part_of_cluster[clusters])
+        divisions.append(part_of_cluster.astype(np.uint8)[clusters])
     return divisions
 
 
