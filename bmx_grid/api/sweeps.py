@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     AMetric = str | Metric | Scorer | Callable[..., Any]
     AnExplainer = str | Explainer
 
+MLFLOW_RUN = re.compile(r"\b[0-9a-f]{32}/artifacts$")  # the folder of a run, in every store
 GROUPS_OF_OBJECTS = ("dataset", "metric", "explainer")  # groups whose options may be objects
 
 
@@ -231,7 +233,7 @@ def runs(folder: str | Path) -> pd.DataFrame:
 
     Returns:
         DataFrame: One row per setting with a grid: `sweep`, the output folder relative to `folder`, and the columns of
-            `Run.settings`. Results in a folder `previous` do not count.
+            `Run.settings`. Results in a folder `previous`, and copies among MLflow's artifacts, do not count.
 
     Raises:
         DataMissingError: The folder does not exist, or no sweep below it has settings.
@@ -256,8 +258,9 @@ def runs(folder: str | Path) -> pd.DataFrame:
     for config in sorted(place.rglob(CONFIG)):
         output = config.parent
         relative = output.relative_to(place)
+        is_copy = MLFLOW_RUN.search(output.as_posix()) is not None
         finished = Run(output)
-        if PREVIOUS not in relative.parts and "settings" in finished.names:
+        if PREVIOUS not in relative.parts and not is_copy and "settings" in finished.names:
             settings = finished.table("settings")
             settings.insert(0, "sweep", relative.as_posix())
             frames.append(settings)
