@@ -49,13 +49,14 @@ class RankedScore(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """A segment, by its id and the names of its setting, boosted with (w, p), among n rated ones.
+    """A segment, by its id, system and the names of its setting, boosted with (w, p), among n rated ones.
 
     kind: the reason of its choice, a key of RULE.
     """
 
     kind: str
     segment: str
+    system: str | None
     names: tuple[str, str, str, str]
     w: float
     p: float
@@ -124,10 +125,11 @@ def movers(result: SettingResult) -> list[Example]:
         for name, values in scores.items():
             ranked_scores[name] = RankedScore(float(values[row]), float(ranks[name][row]))
         place = int(used[row])
-        segment = finished.segments.segments[place].id
+        segment = finished.segments.segments[place]
         example = Example(
             kind=kind,
-            segment=segment,
+            segment=segment.id,
+            system=segment.system,
             names=result.names,
             w=w,
             p=p,

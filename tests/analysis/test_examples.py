@@ -54,7 +54,8 @@ def test_the_best_the_worst_and_the_typical_move_are_chosen():
     moves = {}
     for example in examples:
         (place,) = np.flatnonzero(scores["metric"] == example.metric.score)
-        assert example.segment == setting.segments.segments[int(used[place])].id
+        segment = setting.segments.segments[int(used[place])]
+        assert (example.segment, example.system) == (segment.id, segment.system)
         moves[example.kind] = approach[place]
         assert (example.n, example.w, example.p, example.names) == (29, 0.5, 1.0, ("toy", "de-en", "m", "erasure"))
         for name in scores:

@@ -101,14 +101,14 @@ def written(tmp_path, analysis=None, **parts):
     return read(tmp_path)
 
 
-def example(words=("a", "b"), names=("d", "de-en", "m", "lime"), segment="7"):
+def example(words=("a", "b"), names=("d", "de-en", "m", "lime"), segment="7", system=None):
     marked = tuple(place == 0 for place in range(len(words)))
     sides = (
         ExampleSide("source", words, np.linspace(-1.0, 0.5, len(words)), marked),
         ExampleSide("hypothesis", (), np.empty(0), ()),
     )
     scores = {"metric": RankedScore(0.5, 3.0), "boosted": RankedScore(0.25, 2.0), "human": RankedScore(70.0, 2.0)}
-    return Example("best move", segment, names, 0.4, -1.4, 9, sides, **scores)
+    return Example("best move", segment, system, names, 0.4, -1.4, 9, sides, **scores)
 
 
 def with_verdicts(n=12):
@@ -442,6 +442,12 @@ def test_words_carry_their_sign_without_colour_their_strength_and_what_people_ma
     texts = " ".join(text for _, text in page.texts)
     assert "Best move: segment 7" in texts
     assert "Boosted, 1 rank nearer to its rank by human score, of 9: metric 0.5 (rank 3)" in texts
+
+
+def test_equal_segment_ids_are_told_apart_by_their_systems(tmp_path):
+    page = written(tmp_path, examples=[example(system=None), example(system="A<b>"), example(system="B")])
+    headings = [text for tag, text in page.texts if tag == "h3" and "segment" in text]
+    assert headings == [f"Best move: segment 7{system}" for system in ("", " of A<b>", " of B")]
 
 
 def analysed(results, folder, **fixed):

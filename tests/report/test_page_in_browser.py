@@ -77,7 +77,7 @@ def page(tmp_path_factory):
     words = tuple(f"word{'x' * number}" for number in range(30))
     side = ExampleSide("hypothesis", words, np.linspace(-1, 1, len(words)), (False,) * len(words))
     score = RankedScore(0.5, 3.0)
-    example = Example("typical", "7", ("d1", "a", "m1", "lime"), 0.4, -1.4, 9, (side,), score, score, score)
+    example = Example("typical", "7", None, ("d1", "a", "m1", "lime"), 0.4, -1.4, 9, (side,), score, score, score)
     analysis = analyse_table(table(random_surfaces(0)), frames={"verdicts": verdicts(*rows)})
     file = tmp_path_factory.mktemp("page") / "report.html"
     write_report(analysis, file, figures=[], tables=analysis.tables(), examples=[example])
