@@ -57,8 +57,9 @@ def tables(result: Mapping[str, Any]) -> Iterator[Table]:
 
 
 def regression(tables: SweepTables) -> dict[str, Any]:
-    """gain = intercept + one coefficient per name of each factor, over the n settings with a gain; NaN without one.
+    """gain = intercept + one coefficient per name of each factor, over the n settings with a gain.
 
+    Without more settings than coefficients, with the intercept, nothing is fitted: NaN, and no coefficients.
     Least squares with the penalty alpha * sum(coefficient**2); the intercept is not penalised. That is scikit-learn's
     Ridge(alpha=1) on columns of 0 and 1. Columns of a factor add up to 1, and language pairs belong to data sets:
     a coefficient is a share of the gain among many such splits, not an effect.
@@ -76,8 +77,9 @@ def regression(tables: SweepTables) -> dict[str, Any]:
     intercept = math.nan
     r2 = math.nan
     rows = pd.DataFrame(columns=["factor", "name", "coefficient", "error"])
-    if len(settings):
-        names = pd.get_dummies(settings[[*FACTORS]], prefix_sep=":", dtype=np.float64)
+    names = pd.get_dummies(settings[[*FACTORS]], prefix_sep=":", dtype=np.float64)
+    # Fewer settings have a high R² whatever their gains are.
+    if len(settings) > names.shape[1] + 1:
         # Laid out by rows: sums in another order differ in their last digits.
         x = np.ascontiguousarray(names.to_numpy())
         beta, intercept = ridge(x, y, np.ones(len(y)))

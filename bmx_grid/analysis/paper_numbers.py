@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from bmx_grid.analysis.base import CONTROLS, SweepTables, each_group, each_row
 from bmx_grid.analysis.factors import regression
 from bmx_grid.analysis.points import PUBLISHED_POINTS, selection
-from bmx_grid.core.wording import display_name, join_names, number
+from bmx_grid.core.wording import display_name, join_names, number, pluralize
 
 MOSTLY = 0.5  # of the segments
 
@@ -26,7 +26,9 @@ def compare_with_paper(tables: SweepTables) -> Iterator[str]:
         yield f"Medians of the best points, in-sample: {'; '.join(parts)}."
     fit = tables.compute_once(regression)["ridge"]
     if math.isfinite(fit["r2"]):
-        yield f"Ridge regression of the gains: intercept {number(fit['intercept'], '+.4f')}, R² {fit['r2']:.2f}."
+        settings = pluralize(fit["n"], "setting")
+        intercept = number(fit["intercept"], "+.4f")
+        yield f"Ridge regression of the gains of {settings}: intercept {intercept}, R² {fit['r2']:.2f}."
 
 
 def describe_shifted_points(tables: SweepTables) -> Iterator[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from bmx_grid.analysis import headline, metrics_and_people
 from bmx_grid.analysis.base import FACTORS, NO_SETTINGS, SettingKey
 from bmx_grid.analysis.examples import Example, choose_examples
-from bmx_grid.analysis.factors import fit_rows
+from bmx_grid.analysis.factors import fit_rows, regression
 from bmx_grid.analysis.finished import AnalysisOptions, FigureOptions, Results
 from bmx_grid.analysis.load import grids_of_results
 from bmx_grid.analysis.points import selection
@@ -174,7 +174,9 @@ def further_figures(analysis: Analysis) -> list[Drawing]:
     """The figures of the BMX paper: of distributions, selected points and the regression, then of every setting."""
     drawings = [gains_of_all_points(analysis)]
     if len(analysis.non_controls):
-        drawings += [best_boxes(analysis), better_and_worse(analysis), ridge_bars(analysis)]
+        drawings += [best_boxes(analysis), better_and_worse(analysis)]
+    if len(analysis.compute_once(regression)["ridge_coefficients"]):
+        drawings.append(ridge_bars(analysis))
     for explainer in analysis.non_controls.factor_levels("explainer"):
         # By all factors but the explainer, which is one.
         drawings += [gains_by(analysis, explainer, factor) for factor in FACTORS[:3]]

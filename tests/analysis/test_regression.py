@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import Ridge
-from some_tables import flat, lime, peaked, random_surfaces, table
+from some_tables import lime, peaked, random_surfaces, table
 
 from bmx_grid.analysis.base import FACTORS
 from bmx_grid.analysis.factors import cluster_errors, compute, fit_rows
@@ -59,18 +59,38 @@ def test_standard_errors_are_those_of_refits_on_drawn_clusters():
 
 
 def test_names_that_two_factors_share_are_told_apart():
-    analysis = analyse_table(table({("d", "same", "m", "same"): peaked(-1.0), ("d", "b", "m", "same"): flat()}))
+    analysis = analyse_table(table(random_surfaces(0, ("d",), ("same", "b"), ("m1", "m2", "m3"), ("same", "lime"))))
     named = analysis.compute_once(compute)["ridge"]["coefficients"]
-    assert set(named) == {"d", "language_pair:same", "b", "m", "explainer:same"}
+    assert set(named) == {"d", "language_pair:same", "b", "m1", "m2", "m3", "explainer:same", "lime"}
     assert list(named.values()) == sorted(named.values(), reverse=True)
 
 
-def test_ridge_of_a_single_setting_is_its_gain_and_of_nothing_is_undefined():
-    single = analyse_table(lime([peaked(0.5, gain=0.03)]), **AT).compute_once(compute)
-    assert single["ridge"]["intercept"] == pytest.approx(0.03)
-    assert set(single["ridge_coefficients"]["coefficient"]) == {0.0} and np.isnan(single["ridge"]["r2"])
-    factors = single["ridge_coefficients"]["factor"].tolist()
-    assert factors == sorted(factors), "equal coefficients stand in alphabetical order"
+def test_equal_gains_are_the_intercept_and_have_no_variance_to_explain():
+    surfaces = {names: peaked(0.5, gain=0.03) for names in random_surfaces(0)}
+    result = analyse_table(table(surfaces), **AT).compute_once(compute)
+    assert result["ridge"]["intercept"] == pytest.approx(0.03)
+    assert result["ridge_coefficients"]["coefficient"].to_numpy() == pytest.approx(0.0, abs=1e-15)
+    assert np.isnan(result["ridge"]["r2"])
+
+
+@pytest.mark.parametrize(
+    ("n_left_out", "n", "n_coefficients"),
+    [
+        pytest.param(2, 10, 8, id="a setting more than coefficients with the intercept"),
+        pytest.param(3, 9, 0, id="as many settings, which fit whatever their gains are"),
+    ],
+)
+def test_more_settings_than_coefficients_are_regressed(n_left_out, n, n_coefficients):
+    surfaces = random_surfaces(2, ("d",), ("a", "b", "c"), explainers=("lime", "shap"))
+    for names in [names for names in surfaces if names[1] == "c"][:n_left_out]:
+        del surfaces[names]
+    analysis = analyse_table(table(surfaces), **AT)
+    fit = analysis.compute_once(compute)["ridge"]
+    assert (fit["n"], len(fit["coefficients"]), len(analysis.compute_once(fit_rows))) == (n, *(n_coefficients,) * 2)
+    assert np.isnan([fit["intercept"], fit["r2"]]).all() == (n_coefficients == 0)
+
+
+def test_without_a_gain_nothing_is_regressed():
     nothing = analyse_table(lime([peaked(0.5)]), fixed={"lime": Point(9.0, 0.5)}).compute_once(compute)
     assert (len(nothing["ridge_coefficients"]), nothing["ridge"]["n"]) == (0, 0)
     assert np.isnan(nothing["ridge"]["intercept"])

@@ -11,6 +11,7 @@ from bmx_grid.commands.analyse import main
 
 SURFACES = {
     **random_surfaces(0, datasets=("d1", "d2"), explainers=("lime", "random"), metrics=("m1", "m2", "random")),
+    ("d1", "a", "m3", "lime"): flat(),
     ("d2", "a", "m3", "lime"): flat(),
 }
 
@@ -52,7 +53,7 @@ def test_what_was_read_is_said_and_nothing_is_written(results, capsys):
     assert main([str(results)]) == 0
     shown = capsys.readouterr().out
     sentences = " ".join(shown.split())
-    assert "25 settings, 2,000 correlations with w other than 1; 9 settings without" in sentences
+    assert "26 settings, 2,080 correlations with w other than 1; 10 settings without" in sentences
     assert "No boost was judged on other segments" in sentences and "Gains at one (w, p) per explainer" in sentences
     assert max(len(line) for line in shown.splitlines() if "|" not in line) <= 120
     assert [path.name for path in results.iterdir()] == ["grid.parquet"]
@@ -68,13 +69,13 @@ def test_a_format_goes_to_standard_output_or_below_a_folder(results, tmp_path, c
 
 def test_every_named_result_is_in_json(results, read):
     named = read(results)
-    assert (named["n_settings"], named["n_correlations"], named["n_settings_without_controls"]) == (25, 2000, 9)
-    assert {"w", "p", "n"} == set(named["medians"]["lime"]) and named["fixed"]["lime"]["n"] == 9
+    assert (named["n_settings"], named["n_correlations"], named["n_settings_without_controls"]) == (26, 2080, 10)
+    assert {"w", "p", "n"} == set(named["medians"]["lime"]) and named["fixed"]["lime"]["n"] == 10
     assert set(named["ridge"]["coefficients"]) == {"d1", "d2", "a", "b", "m1", "m2", "m3", "lime"}
     assert set(named["leave_one_out"]) == {"dataset", "language_pair", "metric"}
     assert named["controls"]["random explainer"]["lime"]["n"] == 8
     assert named["controls"]["random metric"]["lime"]["n"] == 4
-    assert len(named["settings"]) == 25
+    assert len(named["settings"]) == 26
     assert named["settings"]["d2 · a · m3 · lime"]["best_p"] == -2.0
     assert named["settings"]["d2 · a · m3 · lime"]["ties_baseline"] is True
 
@@ -94,7 +95,7 @@ def test_given_points_are_moved_to_the_nearest_of_the_grid(results, read, capsys
     point = ("fixed.lime.w=0.5", "fixed.lime.p=-13.1")
     assert main([str(results), *point]) == 0
     assert "p = -13.1, w = 0.5, which is not in this grid" in " ".join(capsys.readouterr().out.split())
-    assert read(results, *point)["fixed"]["lime"]["undefined"] == 9
+    assert read(results, *point)["fixed"]["lime"]["undefined"] == 10
 
 
 def test_all_figures_are_those_of_the_paper_and_of_each_setting(results, tmp_path, capsys, blank_figures):
@@ -102,7 +103,7 @@ def test_all_figures_are_those_of_the_paper_and_of_each_setting(results, tmp_pat
     assert main([str(results), f"output_dir={out}", "figures=all"]) == 0
     stems = [file.stem for file in (out / "figures").iterdir()]
     assert {"ridge", "gain_density_by_explainer", "best_w_and_p_by_explainer"} <= set(stems)
-    assert sum(stem.startswith("correlation_over_p_") for stem in stems) == 25
+    assert sum(stem.startswith("correlation_over_p_") for stem in stems) == 26
     assert f"written: {out / 'figures'}\n         {out / 'report.html'}" in capsys.readouterr().out
 
 
@@ -141,7 +142,7 @@ def test_figures_are_written_in_the_formats_that_are_named(results, tmp_path, bl
         pytest.param(
             ["HERE", "fixed.lmie.p=1", "fixed.lmie.w=1"], "unknown explainer 'lmie'. Did you mean 'lime'?", id="name"
         ),
-        pytest.param(["HERE", "select.from=HERE"], "shares 9 settings with it: d1 · a · m1 · lime; ", id="itself"),
+        pytest.param(["HERE", "select.from=HERE"], "shares 10 settings with it: d1 · a · m1 · lime; ", id="itself"),
         pytest.param(["HERE", "format=json", "output_dir=/dev/null/x"], "cannot write /dev/null/x/", id="folder"),
     ],
 )

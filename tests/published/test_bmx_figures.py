@@ -94,7 +94,7 @@ def test_some_of_the_files_get_no_numbers_of_the_paper(make, undrawn, tmp_path, 
     assert make.main([str(tmp_path), str(tmp_path / "made")]) == 0
     assert "3 settings, not all 430 of the paper" in capsys.readouterr().out
     assert set(stems(tmp_path / "made")) == {"own"}
-    assert (tmp_path / "made" / "own_ridge.svg").is_file()
+    assert (tmp_path / "made" / "own_best_w_and_p_by_explainer.svg").is_file()
     assert "Points, median of the best points of this table" in (tmp_path / "made" / "own_numbers.txt").read_text(
         encoding="utf-8"
     )
