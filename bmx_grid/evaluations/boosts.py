@@ -155,7 +155,7 @@ class BoostEvaluation(OnGrid):
     lacks.
     """
 
-    VERSION: ClassVar[int] = 11  # partial correlations are extrapolated from quarters; confounded by that of residuals
+    VERSION: ClassVar[int] = 12  # recipes of several verdicts state the least favourable one
     SCOPE: ClassVar[tuple[str, ...]] = OF_SETS
     ROWS: ClassVar[Mapping[str, type]] = {"boosts": BoostRow, "verdicts": Verdict}
 

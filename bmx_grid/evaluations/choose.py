@@ -21,7 +21,7 @@ from bmx_grid.core.ragged import Flags, Floats
 from bmx_grid.evaluations.base import Estimate
 from bmx_grid.evaluations.boost_evidence import COMBINED, CROSS_FITTED, CURVE, FIXED, LENGTH, PUBLISHED, placebo_name
 from bmx_grid.evaluations.held_out import BoostInputs, Boosts, RatedSegments
-from bmx_grid.evaluations.verdicts import DISTANCE, Verdict
+from bmx_grid.evaluations.verdicts import DISTANCE, HURTS, LEGEND, Verdict
 from bmx_grid.measures.correlation import Kind, correlate
 from bmx_grid.measures.grid import Point, nearest_point
 from bmx_grid.measures.grid_resampling import to_scale
@@ -264,7 +264,7 @@ def add_verdicts(recipes: Sequence[RecipeFields], verdicts: Sequence[Verdict]) -
     """Fields of judged recipes, with their strongest verdict.
 
     The strongest verdict is that on the most language pairs, chosen furthest away, by the human score that is named
-    first.
+    first. Of several, as of two or three language pairs, it is the least favourable one, and `gain.how` names all.
     """
     distances = list(DISTANCE)
     judged = []
@@ -276,13 +276,25 @@ def add_verdicts(recipes: Sequence[RecipeFields], verdicts: Sequence[Verdict]) -
         # Each human score has a verdict; a recipe holds one.
         first_human = of_boost[0].human
         candidates = [row for row in of_boost if row.human == first_human]
-        best = max(candidates, key=lambda row: (row.pairs, distances.index(row.point)))
-        gain = _held_out(best.gain, best)
-        partial_r = _held_out(best.partial_r, best)
-        judged.append({**recipe, "gain": gain, "partial_r": partial_r, "verdict": best.label})
+        strengths = [(row.pairs, distances.index(row.point)) for row in candidates]
+        strongest = [row for row, strength in zip(candidates, strengths, strict=True) if strength == max(strengths)]
+        stated = max(strongest, key=_unfavourable)
+        how = stated.how()
+        partial_r = _held_out(stated.partial_r, how)
+        if len(strongest) > 1:
+            each = sorted(f"{row.dataset} {row.language_pair} {row.label}, gain {row.gain}" for row in strongest)
+            how += f"; the least favourable of {len(each)} verdicts: {'; '.join(each)}"
+        gain = _held_out(stated.gain, how)
+        judged.append({**recipe, "gain": gain, "partial_r": partial_r, "verdict": stated.label})
     return judged
 
 
-def _held_out(estimate: Estimate, verdict: Verdict) -> HeldOut:
+def _unfavourable(verdict: Verdict) -> tuple[bool, int, bool, float]:
+    """How little a verdict says for a boost: a loss least, then a later label, an undefined gain, a lower one."""
+    gain = verdict.gain.value
+    return verdict.label == HURTS, list(LEGEND).index(verdict.verdict), math.isnan(gain), -gain
+
+
+def _held_out(estimate: Estimate, how: str) -> HeldOut:
     """Turn the estimate of a verdict into that of a recipe."""
-    return HeldOut.from_estimate(estimate.value, estimate.low, estimate.high, verdict.how())
+    return HeldOut.from_estimate(estimate.value, estimate.low, estimate.high, how)

@@ -22,6 +22,7 @@ from bmx_grid.evaluations import held_out
 from bmx_grid.evaluations.base import Estimate, Evaluation
 from bmx_grid.evaluations.boost_evidence import ALL, BoostRow, build_contrasts, pool_language_pairs
 from bmx_grid.evaluations.boosts import BoostEvaluation
+from bmx_grid.evaluations.choose import add_verdicts
 from bmx_grid.evaluations.grid_surface import GridEvaluation
 from bmx_grid.evaluations.held_out import folds_of, nuisance_of, select_rated
 from bmx_grid.evaluations.verdicts import (
@@ -521,6 +522,44 @@ def test_each_boost_is_chosen_on_everything_with_its_verdict_elsewhere():
     values = chosen["verdict"], chosen["gain"].value, chosen["partial_r"].low
     assert values == (verdict_of_all["verdict"], verdict_of_all["gain"], verdict_of_all["partial_r_low"])
     assert all(words in chosen["gain"].how for words in ("4 language pairs", "other language pairs"))
+
+
+@pytest.mark.parametrize("names", [PAIRS[:3], PAIRS[2::-1]], ids=["in order", "in another order"])
+def test_a_recipe_of_three_language_pairs_states_the_worst_and_names_all(names):
+    pairs = [simulated("signal", pair, n=60) for pair in names]
+    results = together([changed(pairs[0], human=np.random.default_rng(0).normal(size=60)), *pairs[1:]])
+    (chosen,) = results[0].chosen
+    verdicts = rows(results, "verdicts", point="elsewhere")
+    lowest = min(verdicts, key=lambda row: row["gain"])
+    assert lowest["language_pair"] == names[0]
+    assert (chosen["verdict"], chosen["gain"].value) == (lowest["verdict"], lowest["gain"])
+    assert chosen["partial_r"].how.startswith(f"toy {names[0]}, each chosen on other language pairs")
+    assert "the least favourable of 3 verdicts: toy cs-en " in chosen["gain"].how
+    for row in verdicts:
+        assert f"toy {row['language_pair']} {row['verdict']}, gain {row['gain']:+.4f} [" in chosen["gain"].how
+
+
+@pytest.mark.parametrize(
+    ("labels_and_gains", "stated"),
+    [
+        pytest.param([(HELPS, 0.03)], 0, id="only one"),
+        pytest.param([(HELPS, 0.03), (HELPS, 0.02), (HELPS, 0.05)], 1, id="the lowest gain"),
+        pytest.param([(HELPS, 0.01), (NO_GAIN, 0.02)], 1, id="not every pair is helped"),
+        pytest.param([(NO_GAIN, -0.01), (TOO_LITTLE, 0.02), (TOO_LITTLE, NAN)], 2, id="an undefined gain"),
+        pytest.param([(HURTS, -0.03), (HELPS, 0.02), (TOO_LITTLE, NAN)], 0, id="a loss"),
+    ],
+)
+def test_a_recipe_states_its_least_favourable_verdict(labels_and_gains, stated):
+    verdicts = []
+    for pair, (label, gain) in zip(PAIRS, labels_and_gains, strict=False):
+        named = {"dataset": "toy", "language_pair": pair, "boost": "b", "point": "elsewhere"}
+        verdicts.append(Verdict(**named, verdict=label, gain=Estimate(gain, gain - 0.01, gain + 0.01)))
+    (fields,) = add_verdicts([{"boost_name": "b"}], verdicts)
+    label, gain = labels_and_gains[stated]
+    value = None if np.isnan(gain) else gain
+    assert (fields["verdict"], fields["gain"].value) == (label, value)
+    assert fields["gain"].how.startswith(f"toy {PAIRS[stated]}, ")
+    assert fields["gain"].how.count(", gain ") == (len(verdicts) if len(verdicts) > 1 else 0)
 
 
 def test_the_order_of_settings_and_of_boosts_changes_nothing(shared):
