@@ -197,6 +197,10 @@ class Recipe:
         """The boost with its constants. Raises ConfigError for constants that are not of this boost."""
         return self.boost.from_constants(self.constants)
 
+    def verdict_in_words(self) -> str:
+        """The verdict with its gain and partial correlation, and the segments that they are of."""
+        return f"{self.verdict}, held-out gain {self.gain}, partial r {self.partial_r} ({self.gain.how})"
+
     @property
     def uses_files(self) -> bool:
         """Whether metric or explainer are files, so that new texts cannot be scored with it."""
@@ -304,8 +308,7 @@ def recipes_in_words() -> str:
         data = ", ".join(datasets)
         lines.append(
             f"{name}: {recipe.metric.name} boosted by {recipe.explainer.name} with {recipe.boost_name}, chosen on "
-            f"{data}; {recipe.verdict}, gain {recipe.gain}, partial r {recipe.partial_r} "
-            f"({recipe.gain.how})"
+            f"{data}; {recipe.verdict_in_words()}"
         )
     return "\n".join(lines) or "No recipe is embedded; a sweep writes recipes into its folder, as recipes/NAME.json."
 

@@ -63,7 +63,7 @@ from bmx_grid.core.configure import load_option, options
 from bmx_grid.core.errors import ConfigError, DataError
 from bmx_grid.core.storage import expand_home, read_stream
 from bmx_grid.core.terminal import Progress, command, parser
-from bmx_grid.core.wording import distinct_names, join_names, pluralize
+from bmx_grid.core.wording import distinct_names, escape_unprintable, join_names, pluralize
 from bmx_grid.datasets.archives import GZIP, gunzip
 from bmx_grid.datasets.lines import check_aligned, decode_lines, read_bytes
 from bmx_grid.report.table import sentences, terminal_width
@@ -326,6 +326,9 @@ def _scorer(parsed: Namespace, settings: ComponentSettings, references: Sequence
     scorer = make_scorer(parsed.metric, explainer, parsed.p, parsed.w, settings, recipe, parsed.language_pair)
     if several and not scorer.metric.reads_all_references:
         raise ConfigError(f"--reference: {_metric(parsed, scorer)} compares with one reference; give one file.")
+    if recipe is not None and not parsed.quiet:
+        verdict = escape_unprintable(recipe.verdict_in_words())
+        print(f"note: recipe {parsed.recipe}: {verdict}.", file=sys.stderr)
     return scorer
 
 

@@ -222,9 +222,8 @@ def test_a_recipe_that_is_not_there_is_named(folder, path, kind, message):
 
 def test_they_are_shown_with_what_they_gain(folder):
     assert recipes_in_words() == (
-        "bleu-words: sentence_bleu boosted by erasure with share_negative, chosen on wmt17; helps, gain +0.0330 "
-        "[+0.0250, +0.0420], partial r +0.0300 (each language "
-        "pair by the others, without shared references)"
+        "bleu-words: sentence_bleu boosted by erasure with share_negative, chosen on wmt17; helps, held-out gain "
+        "+0.0330 [+0.0250, +0.0420], partial r +0.0300 (each language pair by the others, without shared references)"
     )
     assert str(HeldOut(None, None, None, "x")) == "n/a"
     assert str(HeldOut(0.1, None, None, "x")) == "+0.1000"

@@ -1,5 +1,6 @@
 """Scoring files and lists of texts: the sweep's numbers, readable output, one sentence for each mistake."""
 
+import dataclasses
 import gzip
 import io
 import json
@@ -257,14 +258,27 @@ def test_every_format_has_the_scores_and_names_the_recipe(by_recipe, tmp_path):
 
 
 def test_segments_without_words_are_counted_and_named(by_recipe, tmp_path):
-    assert by_recipe().err == "note: 1 segment without words keeps the score of the metric: 3.\n"
+    verdict = by_recipe("--only-system").err.splitlines(keepends=True)[0]
+    assert by_recipe().err == f"{verdict}note: 1 segment without words keeps the score of the metric: 3.\n"
     for name in "rh":
         (tmp_path / f"{name}.txt").write_text("a\n" + "\n" * 8)
     note = "note: 8 segments without words keep the score of the metric: 2, 3, 4, 5, 6 and 3 more.\n"
-    assert by_recipe().err == note
+    assert by_recipe().err == f"{verdict}{note}"
     (tmp_path / "r.txt").write_text("a b\n")
     (tmp_path / "h.txt").write_text("a b\n")
-    assert by_recipe().err == ""
+    assert by_recipe().err == verdict
+
+
+@pytest.mark.parametrize("form", [(), ("--json",), ("--only-system",)])
+def test_the_verdict_of_a_recipe_is_a_note(by_recipe, tmp_path, form):
+    path = tmp_path / "mine.json"
+    write_recipe(path, dataclasses.replace(recipe("learned"), verdict="no gain\x1b[2J shown"))
+    note = (
+        f"note: recipe {path}: no gain\\x1b[2J shown, held-out gain +0.0330 [+0.0250, +0.0420], partial r +0.0300 "
+        "(each language pair by the others, without shared references).\n"
+    )
+    assert by_recipe(*form).err.startswith(note)
+    assert by_recipe(*form, "--quiet").err == ""
 
 
 def test_an_embedded_recipe_by_name_and_the_list(by_recipe, tmp_path, monkeypatch):
