@@ -140,9 +140,10 @@ class Compared:
             *(Column(kind, kind.replace("_", " "), ".3f") for kind in others),
             Column(f"n_{unit}", unit, COUNT),
         ]
+        systems = "systems and of " if self.level == "system" else ""
         notes = [
-            f"95 % CI: by a bootstrap of {pluralize(self.n_clusters, 'cluster')} of segments (of one id, source, "
-            f"reference or document), {self.resamples:,} resamples."
+            f"95 % CI of correlations: by a bootstrap of {systems}{pluralize(self.n_clusters, 'cluster')} of segments "
+            f"(of one id, source, reference or document), {self.resamples:,} resamples."
         ]
         notes += [AGREEMENT[kind] for kind in others if kind in AGREEMENT]
         if frame["value"].isna().any():
@@ -170,7 +171,8 @@ class Compared:
             pairs = pairs.assign(is_marked=pairs["p_holm"] <= ALPHA)
             swapped = SWAPPED[self.tests["test"].iloc[0]]
             notes.append(
-                f"p: {SIDES[self.alternative]}, by swapping {swapped} between the metrics; p (Holm): corrected for all "
+                f"{100 * self.confidence:g} % CI of differences: by a bootstrap of {swapped}. p: "
+                f"{SIDES[self.alternative]}, by swapping {swapped} between the metrics; p (Holm): corrected for all "
                 f"these tests. \u2020: at most {ALPHA:g}."
             )
         if "verdict" in pairs:

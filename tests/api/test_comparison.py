@@ -195,6 +195,28 @@ def test_mistakes_in_python_are_named(frame, ask, message):
 
 
 @pytest.mark.parametrize(
+    ("options", "drawn", "drawn_of_differences"),
+    [
+        ({}, "15 clusters of segments (", "clusters of segments."),
+        ({"by": "item"}, "15 clusters of segments (", "clusters of segments."),
+        ({"level": "system"}, "systems and of 15 clusters of segments (", "whole systems."),
+        ({"level": "system", "unit": "inputs"}, "systems and of 15 clusters of segments (", "clusters of segments."),
+        (
+            {"level": "system", "unit": "both"},
+            "systems and of 15 clusters of segments (",
+            "clusters of segments and systems.",
+        ),
+    ],
+    ids=str,
+)
+def test_notes_name_what_each_interval_resamples(frame, options, drawn, drawn_of_differences):
+    compared = bmx.compare(frame[frame["lp"] == "de-en"], METRICS, confidence=0.9, resamples=50, **options)
+    printed = " ".join(compared.summary().split())
+    assert f"95 % CI of correlations: by a bootstrap of {drawn}" in printed
+    assert f"90 % CI of differences: by a bootstrap of {drawn_of_differences}" in printed
+
+
+@pytest.mark.parametrize(
     ("unit", "words"), [("inputs", "clusters of segments"), ("both", "clusters of segments and systems")]
 )
 def test_segments_are_swapped_between_metrics_at_system_level(frame, unit, words):
