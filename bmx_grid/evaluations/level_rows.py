@@ -15,7 +15,7 @@ class CorrelationRow(SettingRow):
     point: "base" or the name of a boosted point; human: which judgement. level: "segment" or "system"; grouping:
     "none", "item", "system" or "document" (Kendall's tau-b alone). low, high: the 95 % interval; NaN where undefined.
     n_segments: segments with both scores; n_systems: their systems; n_groups: groups, 1 without grouping;
-    n_undefined: those of them without a value, for "pdp" (`measures.pairwise`) without two outputs.
+    n_undefined: those of them without a value, for "pdp" (`measures.pairwise`) without two outputs; all if it is NaN.
     epsilon, calibrated_on: the tie threshold of acc_eq, and what it was chosen on; held_out: acc_eq where it is chosen
     on half of the clusters and judged on the other half, the mean of both ways.
     system_score: "mean" or "corpus".

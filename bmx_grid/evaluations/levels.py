@@ -318,7 +318,7 @@ class LevelsEvaluation(Evaluation):
     Raises ConfigError for a negative number of resamples, and for a column that the data do not have.
     """
 
-    VERSION: ClassVar[int] = 5  # intervals of more than 5,000 segments are projected, no longer of 30,000
+    VERSION: ClassVar[int] = 6  # sources of an undefined PDP are counted as undefined
     SECONDS: ClassVar[float] = 6e-4
     ROWS: ClassVar[Mapping[str, type]] = {
         "correlations": CorrelationRow,

@@ -102,7 +102,10 @@ def _segment_row(
     # Without grouping all segments are one group, however many are counted.
     if grouping == "none":
         n_groups = 1
-        n_undefined = int(math.isnan(value))
+        n_undefined = 0
+    # PDP is of all sources together.
+    if math.isnan(value):
+        n_undefined = n_groups
     return CorrelationRow(
         point=point,
         human=human_name,
