@@ -62,7 +62,9 @@ class Compared:
     Attributes:
         correlations: One row per metric and statistic: `value` with its 95 % interval `low`, `high`.
         tests: One row per pair of metrics, the better one first: `difference` with `low`, `high`, `p` and `p_holm`
-            (adjusted for the number of pairs). One-sided tests keep the order of the metrics.
+            (adjusted for the number of pairs). One-sided tests keep the order of the metrics. `n` counts segments that
+            people and both metrics scored, `clusters` the clusters of segments, or systems, that are swapped. Pairs
+            without a difference have no row.
         verdicts: One row per pair of metrics: `gain` of the better one, its partial correlation `partial_r` after
             controlling for the other score and the lengths, and `verdict`. Empty at system level and with a grouping.
         level: `"segment"` or `"system"`.

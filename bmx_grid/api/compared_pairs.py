@@ -38,14 +38,9 @@ if TYPE_CHECKING:
 
 MANY_PAIRS = 10  # of metrics, from which on progress is shown
 VERDICT_ESTIMATES = ("gain", "partial_r")
-TEST_ESTIMATES = ("difference", "low", "high", "p", "n", "clusters")
+TEST_ESTIMATES = ("difference", "low", "high", "p", "clusters")
+# Those of tests.parquet without `explainer` and `point`.
 TEST_COLUMNS = (
-    *("language_pair", "compared", "against", "grouping", "statistic"),
-    *TEST_ESTIMATES,
-    *("test", "level", "p_holm", "p_bh", "alternative"),
-)
-# Of a family: those of tests.parquet without `explainer` and `point`.
-FAMILY_COLUMNS = (
     *("language_pair", "metric", "compared", "against", "level", "grouping", "statistic", "difference", "low", "high"),
     *("test", "alternative", "p", "p_holm", "p_bh", "family", "n", "clusters", "resamples", "seed"),
 )
@@ -73,6 +68,11 @@ class ComparisonOptions:
     def is_two_sided(self) -> bool:
         """Whether tests are two-sided; one-sided tests are about the metric named first."""
         return self.alternative == "two-sided"
+
+    @property
+    def needs_systems(self) -> bool:
+        """Whether segments without a system are left out: they are in no group, and of no system's score."""
+        return self.level == "system" or self.by != "none"
 
     @property
     def is_family(self) -> bool:
@@ -116,7 +116,7 @@ def metric_pairs(settings: Sequence[ScoredColumn]) -> Iterator[tuple[ScoredColum
 
 def compare_pairs(pairs: Pairs, options: ComparisonOptions, advance: Advance, **draws: Any) -> list[Comparison]:
     """The difference of every two metrics (`_compare_pair`); Pearson's r of all segments for all pairs together."""
-    if options.level == "system" or options.by != "none" or options.statistic != "pearson":
+    if options.needs_systems or options.statistic != "pearson":
         compared = []
         for left, right in pairs:
             compared.append(_compare_pair(left, right, options, **draws))
@@ -126,7 +126,7 @@ def compare_pairs(pairs: Pairs, options: ComparisonOptions, advance: Advance, **
     # By language pair and segments: of the pairs of metrics their places.
     by_rows: dict[tuple[Any, bytes], list[int]] = {}
     for place, (left, right) in enumerate(pairs):
-        used = np.isfinite([left.segments.human_scores, left.scores.base_scores, right.scores.base_scores]).all(axis=0)
+        used = _scored_by_both(left, right)
         by_rows.setdefault((left.pair, used.tobytes()), []).append(place)
     found: dict[int, Comparison] = {}
     for (_, is_used), places in by_rows.items():
@@ -163,7 +163,7 @@ def _compare_pair(left: ScoredColumn, right: ScoredColumn, options: ComparisonOp
     x = left.scores.base_scores
     y = right.scores.base_scores
     clusters = segment_codes.clusters
-    if options.level == "segment" and options.by == "none":
+    if not options.needs_systems:
         return compare_correlations(x, y, human, clusters, statistic=statistic, **draws)
     # Segments without a system are in no group.
     x = np.where(segment_codes.named, x, np.nan)
@@ -184,6 +184,7 @@ def tests_of_pairs(pairs: Pairs, comparisons: Sequence[Comparison], options: Com
 
     Two-sided tests have the better metric in front: no difference is below 0. Those of one side have the metric that
     was named first.
+    n: segments that people and both metrics scored, whatever is swapped.
     All tests of a family are one, over all language pairs: without those that are undefined, and with more resamples if
     it is a large one (`select_repeats`).
     """
@@ -192,29 +193,29 @@ def tests_of_pairs(pairs: Pairs, comparisons: Sequence[Comparison], options: Com
     rows = []
     tested = []
     for (left, right), comparison in zip(pairs, comparisons, strict=True):
-        if options.is_family and math.isnan(comparison.difference):
+        if math.isnan(comparison.difference):
             continue
+        used = _scored_by_both(left, right)
+        if options.needs_systems:
+            used = used & left.codes.named
         row: dict[str, Any] = {"language_pair": left.segments.language_pair, "metric": left.metric_name}
         row |= {"compared": left.metric_name, "against": right.metric_name}
         row |= {"level": options.level, "grouping": "none" if options.is_family else options.by}
         row |= {"statistic": options.statistic, "test": options.test}
-        row |= {"alternative": options.alternative, **options.draws}
+        row |= {"alternative": options.alternative, "n": int(used.sum()), **options.draws}
         for name in TEST_ESTIMATES:
             row[name] = getattr(comparison, name)
         rows.append(row)
         tested.append((left, right))
     if options.is_family:
         _repeat_tests(rows, tested, options)
-    tests = pd.DataFrame(rows, columns=[*FAMILY_COLUMNS])
+    tests = pd.DataFrame(rows, columns=[*TEST_COLUMNS])
     p = tests["p"].astype(np.float64)
     size = pluralize(int(p.notna().sum()), "comparison")
     family = f"{options.level}: metric against metric, {options.statistic}, {options.test}: {size}"
     tests = tests.assign(p_holm=holm(p), p_bh=benjamini_hochberg(p), family=family)
-    if options.is_family:
-        # As in tests.parquet of a sweep, numbers of all kinds are floats.
-        tests = tests.astype(dict.fromkeys((*TEST_ESTIMATES, "resamples", "seed"), np.float64))
-    else:
-        tests = tests[[*TEST_COLUMNS]]
+    # As in tests.parquet of a sweep, numbers of all kinds are floats.
+    tests = tests.astype(dict.fromkeys((*TEST_ESTIMATES, "n", "resamples", "seed"), np.float64))
     return _better_first(tests) if options.is_two_sided else tests
 
 
@@ -256,10 +257,10 @@ def verdicts_of_pairs(
     rows: list[dict[str, Any]] = []
     # By the metric in the place of the baseline, and its segments: the better metrics by their row.
     by_base: dict[tuple[int, bytes], tuple[ScoredColumn, Flags, dict[int, ScoredColumn]]] = {}
-    if options.level == "system" or options.by != "none":
+    if options.needs_systems:
         return pd.DataFrame()
     for (left, right), comparison in zip(pairs, comparisons, strict=True):
-        used = _scored_by_both(left, right)
+        used = _of_known_length(left, _scored_by_both(left, right))
         right_is_better = comparison.difference < 0
         if math.isnan(comparison.difference):
             right_is_better = not _has_correlation(left, used, options.statistic)
@@ -294,12 +295,16 @@ def _has_correlation(setting: ScoredColumn, used: Flags, statistic: Coefficient)
 
 
 def _scored_by_both(left: ScoredColumn, right: ScoredColumn) -> Flags:
-    """bool[N] which segments are rated, scored by both metrics and of known length, where lengths are known at all."""
+    """bool[N] which segments are rated and scored by both metrics."""
     scores = [left.segments.human_scores, left.scores.base_scores, right.scores.base_scores]
-    used = np.asarray(np.isfinite(scores).all(axis=0))
-    if left.log_words is None:
+    return np.asarray(np.isfinite(scores).all(axis=0))
+
+
+def _of_known_length(setting: ScoredColumn, used: Flags) -> Flags:
+    """bool[N] which used segments have a known length, if lengths are known at all."""
+    if setting.log_words is None:
         return used
-    return used & np.isfinite(left.log_words).all(axis=1)
+    return used & np.isfinite(setting.log_words).all(axis=1)
 
 
 def _evidence(

@@ -36,6 +36,7 @@ from bmx_grid.core.errors import ConfigError, DataError, unknown
 from bmx_grid.core.ragged import Floats
 from bmx_grid.core.terminal import Progress
 from bmx_grid.core.threads import one_blas_thread
+from bmx_grid.core.wording import pluralize
 from bmx_grid.datasets.column_roles import Roles
 from bmx_grid.datasets.lines import Decimal
 from bmx_grid.datasets.segments import SegmentSet, clusters
@@ -142,6 +143,13 @@ def compare(
         with Progress(shown, "testing", "pairs of metrics") as progress:
             differences = compare_pairs(pairs, options, progress.advance, **options.draws)
         tests = tests_of_pairs(pairs, differences, options)
+        n_untested = len(pairs) - len(tests)
+        if n_untested:
+            warnings.warn(
+                f"{table.path}: no test of {n_untested:,} of {pluralize(len(pairs), 'pair')} of metrics: one of the "
+                "two has no correlation on the segments that both scored.",
+                stacklevel=2,
+            )
         with Progress(shown, "verdicts", "pairs of metrics") as progress:
             verdicts = verdicts_of_pairs(pairs, differences, options, progress.advance)
         frames = (_correlations(settings, options), tests, verdicts)

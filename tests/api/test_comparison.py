@@ -265,6 +265,26 @@ def test_the_better_metric_of_a_pair_is_first_in_tests_and_verdicts(frame, optio
         assert gains["gain"].tolist() == pytest.approx(gains["difference"].tolist(), abs=1e-12)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"by": "item"}, {"by": "system"}, {"level": "system"}, {"level": "system", "unit": "both"}],
+    ids=str,
+)
+def test_tests_have_the_same_columns_and_count_segments(frame, options):
+    """A segment without a system is in no group; a constant metric is in no test, and the warning says so."""
+    table = frame[frame["lp"] == "de-en"].assign(constant=1.0)
+    table.loc[table.index[3], "good one"] = np.nan
+    with pytest.warns(UserWarning, match="no test of 2 of 3 pairs of metrics") as warned:
+        compared = bmx.compare(table, [*METRICS, "constant"], human="MQM", resamples=50, **options)
+    assert warned[-1].filename == __file__
+    (test,) = compared.tests.to_dict("records")
+    assert {test["compared"], test["against"]} == {*METRICS}
+    assert list(compared.tests) == list(bmx.compare(frame, METRICS, resamples=50).tests)
+    assert (test["n"], test["resamples"], test["seed"]) == (len(table) - 1, 50, 0)
+    undefined = compared.correlations.query("metric == 'constant' and value.isna()")
+    assert len(undefined) and (undefined["n_undefined"] == undefined["n_groups"]).all()
+
+
 def test_a_metric_without_a_correlation_is_never_the_better_one(frame):
     table = frame.assign(a=1.0, b=2.0)
     verdicts = bmx.compare(table, ["a", "b", "good one"], human="MQM", resamples=60).verdicts
