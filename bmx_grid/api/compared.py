@@ -114,14 +114,21 @@ class Compared:
         """
         tables = [self._agreement()]
         better_first = _as_tests(self.verdicts)
+        differences = f"Differences in {self.statistic} between metrics"
         if self.alternative != "two-sided":
             # Their tests have the metric named first in front, verdicts the better one.
             if len(self.tests):
-                tables.append(self._differences("tests", "the one named first minus the other", self.tests))
-        elif len(self.tests):
+                title = f"{differences}, the one named first minus the other"
+                tables.append(self._differences("tests", title, self.tests))
+            if len(better_first):
+                title = "Verdicts, of two-sided tests, the better metric first"
+                tables.append(self._differences("verdicts", title, better_first.drop(columns="difference")))
+            return tables
+        if len(self.tests):
             better_first = _join_verdicts(self.tests, better_first)
         if len(better_first):
-            tables.append(self._differences("differences", "the better one minus the other", better_first))
+            title = f"{differences}, the better one minus the other"
+            tables.append(self._differences("differences", title, better_first))
         return tables
 
     def _agreement(self) -> Table:
@@ -160,14 +167,17 @@ class Compared:
         n_names = len(self._pair) + 1
         return Table.from_rows("agreement", title, frame, columns, notes, by=["language_pair"], names=n_names)
 
-    def _differences(self, stem: str, direction: str, pairs: pd.DataFrame) -> Table:
-        """A row per two metrics: the difference with its interval, tests and verdict.
+    def _differences(self, stem: str, title: str, pairs: pd.DataFrame) -> Table:
+        """A row per two metrics: the difference with its interval, tests and verdict; of verdicts alone no difference.
 
         pairs: columns of `tests` and of `_as_tests`.
         """
         names = [Column("compared", "metric"), Column("against"), *self._pair]
-        numbers = [Column("difference", f"difference [{100 * self.confidence:g} % CI]", "+.3f", ("low", "high"))]
+        numbers = []
         notes = []
+        if "difference" in pairs:
+            header = f"difference [{100 * self.confidence:g} % CI]"
+            numbers.append(Column("difference", header, "+.3f", ("low", "high")))
         if "p" in pairs:
             numbers += [Column("p", "p", P_VALUE), Column("p_holm", "p (Holm)", P_VALUE, marked="is_marked")]
             pairs = pairs.assign(is_marked=pairs["p_holm"] <= ALPHA)
@@ -187,8 +197,7 @@ class Compared:
                     f"Verdicts of more than {MOST_JUDGED:,} segments rest on so many: whole items, spread evenly."
                 )
             notes += legend(set(pairs["verdict"]))
-        title = self._title_with_pair(f"Differences in {self.statistic} between metrics, {direction}")
-        table = Table.from_rows(stem, title, pairs, [*names, *numbers], notes, names=len(names))
+        table = Table.from_rows(stem, self._title_with_pair(title), pairs, [*names, *numbers], notes, names=len(names))
         return replace(table, droppable=tuple(column.header for column in numbers[1:]))
 
     def of_kind(self, kind: FrameKind) -> Compared:
@@ -271,9 +280,11 @@ class Compared:
         count = int((self.tests["p_holm"] <= ALPHA).sum())
         if n_tests == 0:
             return ""
+        question = "" if self.alternative == "two-sided" else f", {SIDES[self.alternative]}"
+        tests = f"{pluralize(n_tests, 'test')}{question}"
         if count == 0:
-            return f"No difference is significant after Holm's correction ({pluralize(n_tests, 'test')})."
-        return f"Significant after Holm's correction: {count} of {pluralize(n_tests, 'difference')}."
+            return f"No difference is significant after Holm's correction ({tests})."
+        return f"Significant after Holm's correction: {count} of {tests}."
 
     def _describe_leads(self, best: Sequence[str]) -> str:
         """The metrics over which the lead of the best one is significant; for several the number of differences."""

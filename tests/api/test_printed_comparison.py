@@ -83,7 +83,7 @@ def test_there_is_a_row_for_each_two_metrics_and_no_rule_between(result):
             ("close", "noise"),
             1,
             {"alternative": "less"},
-            "No difference is significant after Holm's correction (1 test)",
+            "correction (1 test, one-sided, that the metric named first is worse).",
         ),
         (("constant",), 1, {}, "No metric has a correlation with the human scores."),
     ],
@@ -93,6 +93,19 @@ def test_the_conclusion_is_first(metrics, n_pairs, options, first):
     frame = frame.assign(copy=frame["close"], constant=1.0, again=frame["noise"].to_numpy()[::-1])
     sentence, *_ = compared(frame, metrics, **options).summary(200).partition("\n")
     assert first in sentence
+
+
+def test_verdicts_of_two_sides_are_apart_from_tests_of_one():
+    """The metric named first is worse: of "greater" nothing is significant, and the other one's verdict is a gain."""
+    result = compared(scores(), ("noise", "close"), alternative="greater", confidence=0.5)
+    sentence, *_ = result.summary(200).partition("\n")
+    assert sentence.endswith("(1 test, one-sided, that the metric named first is better).")
+    _, tests, verdicts = result.tables()
+    assert [cell.value for cell in tests.rows[0][:2]] == ["noise", "close"]
+    assert verdicts.title == "de-en: verdicts, of two-sided tests, the better metric first"
+    # Their intervals would be of 95 %, whatever confidence is.
+    assert not any("difference" in header for header in verdicts.header)
+    assert [cell.value for cell in verdicts.rows[0][:3]] == ["helps", "close", "noise"]
 
 
 def test_the_lead_over_each_metric_is_told():
