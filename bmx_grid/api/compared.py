@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Literal
+
+import numpy as np
 
 from bmx_grid.analysis.base import Column, Table
 from bmx_grid.analysis.points import ALPHA
@@ -26,6 +29,7 @@ Level = Literal["segment", "system"]
 Grouping = Literal["item", "system", "none"]
 # Segments that a verdict rests on: what learns from them takes a second for each 2,000.
 MOST_JUDGED = 16_000
+SAME = 1e-9  # two numbers that differ by rounding only
 PARTIAL = (
     "Partial r: the correlation of the metric with the human scores when the other one's score, the numbers of words, "
     "text statistics if the table has texts, and named systems, raters and domains are controlled for."
@@ -149,11 +153,16 @@ class Compared:
             *(Column(kind, kind.replace("_", " "), ".3f") for kind in others),
             Column(f"n_{unit}", unit, COUNT),
         ]
+        notes = []
+        if not self._has_common_segments:
+            if self.level == "system":
+                columns.append(Column("n_segments", "segments", COUNT))
+            notes.append("A correlation is of the segments that its metric has, a difference of those that both have.")
         systems = "systems and of " if self.level == "system" else ""
-        notes = [
+        notes.append(
             f"95 % CI of correlations: by a bootstrap of {systems}{pluralize(self.n_clusters, 'cluster')} of segments "
             f"(of one id, source, reference or document), {self.resamples:,} resamples."
-        ]
+        )
         notes += [AGREEMENT[kind] for kind in others if kind in AGREEMENT]
         if frame["value"].isna().any():
             # An item has a segment of each system.
@@ -197,6 +206,8 @@ class Compared:
                     f"Verdicts of more than {MOST_JUDGED:,} segments rest on so many: whole items, spread evenly."
                 )
             notes += legend(set(pairs["verdict"]))
+        if "n" in pairs and not self._has_common_segments:
+            numbers.append(Column("n", "segments", COUNT))
         table = Table.from_rows(stem, self._title_with_pair(title), pairs, [*names, *numbers], notes, names=len(names))
         return replace(table, droppable=tuple(column.header for column in numbers[1:]))
 
@@ -227,6 +238,33 @@ class Compared:
         return _ConvertedComparison(**values, in_pandas=self)
 
     @property
+    def _known_rows(self) -> pd.DataFrame:
+        """The correlations that tests compare, without those that are undefined."""
+        rows = self.correlations
+        return rows[(rows["statistic"] == self.statistic) & rows["value"].notna()]
+
+    @property
+    def _has_common_segments(self) -> bool:
+        """Whether each difference is one of two `correlations`, as if all are of the same segments and groups."""
+        values = self._known_rows.set_index(["language_pair", "metric"])["value"]
+        n_pairs = sum(math.comb(n_metrics, 2) for n_metrics in values.groupby("language_pair").size())
+        if len(self.tests) < n_pairs:
+            return False
+        compared, against = (
+            values.reindex(list(zip(self.tests["language_pair"], self.tests[name], strict=True))).to_numpy()
+            for name in ("compared", "against")
+        )
+        return np.allclose(compared - against, self.tests["difference"], rtol=0, atol=SAME)
+
+    def _best_on_common_segments(self) -> pd.DataFrame:
+        """The `metric` of each language pair that is better than every other one in their test, if there is one."""
+        tests = self.tests[self.tests["difference"] != 0]
+        better = tests["compared"].where(tests["difference"] > 0, tests["against"])
+        wins = tests.assign(metric=better).groupby(["language_pair", "metric"], as_index=False).size()
+        n_others = self._known_rows.groupby("language_pair").size() - 1
+        return wins[wins["size"] == wins["language_pair"].map(n_others)]
+
+    @property
     def _pair(self) -> list[Column]:
         """The column of the language pair, if there are several."""
         several = self.correlations["language_pair"].nunique() > 1
@@ -241,8 +279,7 @@ class Compared:
 
     def _conclusion(self) -> str:
         """Which metric correlates best, and which differences are significant, in a sentence or two."""
-        rows = self.correlations
-        rows = rows[(rows["statistic"] == self.statistic) & rows["value"].notna()]
+        rows = self._known_rows
         best = rows.sort_values("value", ascending=False, kind="stable").drop_duplicates("language_pair")
         if best.empty:
             return "No metric has a correlation with the human scores."
@@ -252,10 +289,19 @@ class Compared:
             if several:
                 reach = f"{reach} to {number(rows['value'].max(), '.3f')}, over {len(best)} language pairs"
             return f"{rows['metric'].iloc[0]} correlates with the human scores at {reach}."
+        where = ""
+        if not self._has_common_segments:
+            where = " on common segments"
+            best = self._best_on_common_segments()
+            if best.empty:
+                return f"No metric correlates best{where}. {self._significant()}"
         if several:
             counts = best["metric"].value_counts()
             parts = [f"{metric} in {count}" for metric, count in counts.items()]
-            return f"Best in {len(best)} language pairs: {join_names(parts)}. {self._significant()}"
+            return f"Best in {pluralize(len(best), 'language pair')}{where}: {join_names(parts)}. {self._significant()}"
+        if where:
+            names = best["metric"].tolist()
+            return f"{join_names(names)} correlates best{where}. {self._describe_leads(names)}"
         highest = best["value"].iloc[0]
         names = list(rows["metric"][rows["value"] == highest])
         verb = "correlates" if len(names) == 1 else "correlate"

@@ -243,6 +243,45 @@ def test_segments_without_a_score_are_counted(frame):
     assert "good one" in result.summary()
 
 
+@pytest.mark.parametrize("options", [{}, {"by": "system"}, {"level": "system", "unit": "inputs"}], ids=str)
+@pytest.mark.filterwarnings("ignore:.*have no score")
+def test_the_best_metric_is_best_on_the_segments_that_both_have(frame, options):
+    """It scores the middling segments, on which correlations are low: its own one is lower than the other one's."""
+    part = frame["good one"].where(frame["MQM"].abs() < 0.6)
+    other = frame["MQM"] + 0.8 * np.random.default_rng(2).normal(size=len(frame))
+    table = frame.assign(part=part, other=other)[frame["lp"] == "de-en"]
+    compared = bmx.compare(table, ["part", "other"], human="MQM", resamples=50, **options)
+    value = compared.correlations.query("statistic == 'pearson'").set_index("metric")["value"]
+    (test,) = compared.tests.to_dict("records")
+    of_both = bmx.compare(table.dropna(), ["part", "other"], human="MQM", resamples=50, **options)
+    value_of_both = of_both.correlations.query("statistic == 'pearson'").set_index("metric")["value"]
+    best, difference = test["compared"], value_of_both[test["compared"]] - value_of_both[test["against"]]
+    assert test["difference"] == pytest.approx(difference, abs=1e-9)
+    assert difference != pytest.approx(value[best] - value[test["against"]], abs=1e-3)
+    if not options:
+        assert (best, value.idxmax()) == ("part", "other")
+    printed = " ".join(compared.summary().split())
+    assert printed.startswith(f"{best} correlates best on common segments. Its lead over {test['against']} is")
+    assert "correlation is of the segments that its metric has, a difference of those that both have." in printed
+    agreement, differences = compared.tables()
+    assert set(agreement.frame()["segments"]) == {len(table), len(table.dropna())}
+    assert set(differences.frame()["segments"]) == {len(table.dropna())}
+    complete = of_both.summary()
+    assert f"{best} correlates best ({value_of_both[best]:.3f})" in complete and "both have" not in complete
+
+
+@pytest.mark.filterwarnings("ignore:.*have no score")
+def test_metrics_without_common_segments_have_no_best_one(frame):
+    first = frame.index % 2 == 0
+    table = frame.assign(a=frame["good one"].where(first), b=frame["good one"].where(~first))
+    with pytest.warns(UserWarning, match="no test of 2 of 2 pairs"):
+        apart = bmx.compare(table, ["a", "b"], human="MQM", resamples=50).summary()
+    assert apart.startswith("No metric correlates best on common segments.")
+    table = frame.assign(b=frame["good one"].where(first))
+    shared = bmx.compare(table, ["b", METRICS[0]], human="MQM", resamples=50).summary()
+    assert shared.startswith("Best in 2 language pairs on common segments: b in 2.")
+
+
 @pytest.mark.parametrize("options", [{}, {"by": "item"}, {"by": "system"}, {"level": "system"}])
 def test_the_better_metric_of_a_pair_is_first_in_tests_and_verdicts(frame, options):
     """In alphabetical order "a good one" comes before the better one, "poor" behind it."""
