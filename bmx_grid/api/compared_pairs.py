@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,10 +14,9 @@ from bmx_grid.api.compared import MOST_JUDGED, Grouping, Level
 from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.core.terminal import Progress
 from bmx_grid.core.wording import pluralize
-from bmx_grid.evaluations.base import BASE, ScoredSetting
+from bmx_grid.evaluations.base import ScoredSetting
 from bmx_grid.evaluations.boost_evidence import KeptCorrelations
 from bmx_grid.evaluations.held_out import nuisance_of, select_rated, strata_of
-from bmx_grid.evaluations.levels import SystemLevel
 from bmx_grid.evaluations.verdicts import Verdict, evidence_on, label_gains
 from bmx_grid.measures.correlation import Coefficient, correlate
 from bmx_grid.measures.correlations_of_resamples import Unit
@@ -28,7 +26,7 @@ from bmx_grid.measures.multiple_tests import benjamini_hochberg, holm, seed_of_r
 from bmx_grid.measures.paired_family import compare_metrics
 from bmx_grid.measures.paired_tests import Alternative, Comparison, compare_sums
 from bmx_grid.measures.paired_tests import compare as compare_correlations
-from bmx_grid.measures.resampling import codes, number_of
+from bmx_grid.measures.resampling import codes, number_of, sums_by
 from bmx_grid.measures.system_tests import compare_systems
 from bmx_grid.measures.systems import mean, mean_terms
 from bmx_grid.words.perturbation import ROLES, Role
@@ -92,11 +90,6 @@ class ScoredColumn(ScoredSetting):
     log_words: Floats | None = None
     has_texts: bool = False
 
-    @cached_property
-    def systems(self) -> SystemLevel:
-        """Its scores of systems, and those of people."""
-        return SystemLevel(self, BASE, self.segments.judgements.primary_of_systems)
-
 
 Pairs = Sequence[tuple[ScoredColumn, ScoredColumn]]
 Advance = Callable[[int], None]  # so many more pairs are done
@@ -154,10 +147,6 @@ def _compare_pair(left: ScoredColumn, right: ScoredColumn, options: ComparisonOp
     """The difference of two metrics at this level and grouping, on the segments that both scored."""
     statistic = options.statistic
     draws |= {"alternative": options.alternative, "confidence": options.confidence}
-    if options.level == "system" and options.unit == "systems":
-        systems = left.systems
-        # Systems are swapped and drawn as a whole: each is an input.
-        return compare_correlations(systems.scores, right.systems.scores, systems.human, statistic=statistic, **draws)
     segment_codes = left.codes
     human = left.segments.human_scores
     x = left.scores.base_scores
@@ -168,6 +157,12 @@ def _compare_pair(left: ScoredColumn, right: ScoredColumn, options: ComparisonOp
     # Segments without a system are in no group.
     x = np.where(segment_codes.named, x, np.nan)
     y = np.where(segment_codes.named, y, np.nan)
+    if options.level == "system" and options.unit == "systems":
+        used = _scored_by_both(left, right) & segment_codes.named
+        systems = codes(segment_codes.systems[used])
+        means = [mean(sums_by(systems, mean_terms(scores[used]))) for scores in (x, y, human)]
+        # Systems are swapped and drawn as a whole: each is an input.
+        return compare_correlations(*means, statistic=statistic, **draws)
     if options.level == "system":
         return compare_systems(
             x, y, human, segment_codes.systems, clusters, statistic=statistic, unit=options.unit, **draws

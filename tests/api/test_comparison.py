@@ -243,7 +243,9 @@ def test_segments_without_a_score_are_counted(frame):
     assert "good one" in result.summary()
 
 
-@pytest.mark.parametrize("options", [{}, {"by": "system"}, {"level": "system", "unit": "inputs"}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"by": "system"}, {"level": "system"}, {"level": "system", "unit": "inputs"}], ids=str
+)
 @pytest.mark.filterwarnings("ignore:.*have no score")
 def test_the_best_metric_is_best_on_the_segments_that_both_have(frame, options):
     """It scores the middling segments, on which correlations are low: its own one is lower than the other one's."""
