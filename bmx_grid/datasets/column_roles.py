@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from bmx_grid.core.errors import ConfigError, DataError, text_of, unknown
+from bmx_grid.core.errors import ConfigError, DataError, quote_value, text_of, unknown
 from bmx_grid.core.wording import columns_override, join_names
 from bmx_grid.datasets.table_file import TableFile, is_gap
 
@@ -173,7 +173,7 @@ def roles_of_table(
         (column,) = guessed["id"]
         fault = _fault_of_ids(table, roles)
         if fault:
-            notes["id"] = f"the number of the row: {column} {fault}"
+            notes["id"] = f"the number of the row, as {column} {fault}"
             del roles["id"], guessed["id"]
     if len(roles.get("hypothesis", ())) > 1:
         _check_systems(table, roles, chosen)
@@ -218,20 +218,24 @@ def _fault_of_ids(table: TableFile, roles: Roles) -> str:
     rater_columns = [roles["rater"][0]] if has_raters else []
     columns = table.take(dict.fromkeys([*key_columns, *text_columns, *rater_columns]))
     used = list(columns.values())
-    texts_of: dict[tuple[str, ...], tuple[str, ...]] = {}
-    rated = set()
+    first_row: dict[tuple[str, ...], int] = {}
+    rated: dict[tuple[str, ...], int] = {}
     for row in range(len(table)):
         if all(is_gap(values[row]) for values in used):
             continue
         if is_gap(ids[row]) or not text_of(ids[row]).strip():
-            return "is empty in a row"
+            return f"is empty in {table.place(row)}"
         key = _texts_at(row, columns, key_columns)
         rating = (*key, *_texts_at(row, columns, rater_columns))
-        texts = _texts_at(row, columns, text_columns)
-        # Several raters judge one output: its texts are the same in each row.
-        if rating in rated or texts_of.setdefault(key, texts) != texts:
-            return "repeats within a pair"
-        rated.add(rating)
+        first = rated.setdefault(rating, row)
+        if first == row:
+            # Several raters judge one output: its texts are the same in each row.
+            other = first_row.setdefault(key, row)
+            if _texts_at(other, columns, text_columns) != _texts_at(row, columns, text_columns):
+                first = other
+        if first != row:
+            places = f"{table.place(first)} and {table.place(row)}"
+            return f"repeats within a pair, {quote_value(text_of(ids[row]))} in {places}"
     return ""
 
 

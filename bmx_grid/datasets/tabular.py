@@ -152,6 +152,8 @@ def _checked_rows(
             f"{table.path}: columns recognised by their names: {listed}. Name others: {key}.columns.ROLE=COLUMN.",
             stacklevel=2,
         )
+    for role, note in found.notes.items():
+        warnings.warn(f"{table.path}: {role}: {note}. Name another: {key}.columns.{role}=COLUMN.", stacklevel=2)
     return table_rows(table, found.roles, pairs, key, decimal)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 from typing import Literal, get_args
 
 import numpy as np
@@ -240,74 +241,84 @@ def drawn_units(
             yield by_cluster * by_system
 
 
-def resampled_means(
-    kind: Coefficient, columns: Floats, human: Floats, unit: Ints, times: Floats, members: list[Ints]
-) -> Floats:
-    """float64[K, R] of float64[N, K] scores the correlation, or its mean within groups of rows.
+def prepare_resamples(
+    kind: Coefficient, columns: Floats, human: Floats, unit: Ints, members: Sequence[Ints]
+) -> Callable[[Floats], Floats]:
+    """A function of float64[U, R] times that each unit counts: float64[K, R] correlations of float64[N, K] scores.
 
-    Units of rows count float64[U, R] times.
+    They are means within groups of rows. What all resamples share is computed once, here.
     """
-    correlations = []
-    for rows in members:
-        scores = columns[rows]
-        judged = human[rows]
-        units = unit[rows]
-        if kind == "pearson":
-            correlations.append(_pearson_of_units(scores, judged, units, times))
-        else:
-            correlations.append(weighted_correlations(kind, scores, judged, times[units]))
-    return _mean(correlations)
+    prepare = _prepare_pearson if kind == "pearson" else partial(_prepare_rows, kind)
+    units = number_of(unit)
+    by_group = [prepare(columns[rows], human[rows], unit[rows], units) for rows in members]
+    return lambda times: _mean([correlations_of(times) for correlations_of in by_group])
 
 
-def _pearson_of_units(columns: Floats, human: Floats, unit: Ints, times: Floats) -> Floats:
-    """float64[K, R] Pearson's r of float64[m, K] scores, from the sums of each unit, which counts float64[U, R] times.
+def _prepare_rows(
+    kind: Coefficient, columns: Floats, human: Floats, unit: Ints, units: int
+) -> Callable[[Floats], Floats]:
+    return lambda times: weighted_correlations(kind, columns, human, times[unit])
 
-    Where digits are lost, from the pairs.
-    """
+
+def _prepare_pearson(columns: Floats, human: Floats, unit: Ints, units: int) -> Callable[[Floats], Floats]:
+    """Pearson's r from the sums of each unit; where digits are lost, from the pairs."""
     centred = human - human.mean()
-    correlations = np.empty((columns.shape[1], times.shape[1]))
-    for place, column in enumerate(columns.T):
-        pairs = pair_columns(column - column.mean(), centred)
-        sums = sums_by(unit, pairs, len(times))
-        drawn = times.T @ sums
-        # the first sum is that of ones: how many pairs were drawn
-        too_few = drawn[:, 0] < FEWEST
-        correlations[place] = np.where(too_few, np.nan, pearson_of_sums(drawn))
-    lost = np.flatnonzero(np.isnan(correlations).any(axis=0))
-    for part in ranges(len(lost), fitting(CELLS, len(human))):
-        some = lost[part]
-        weights = times[:, some][unit]
-        correlations[:, some] = weighted_correlations("pearson", columns, human, weights)
-    return correlations
+    sums_of_columns = [sums_by(unit, pair_columns(column - column.mean(), centred), units) for column in columns.T]
+
+    def correlations_of(times: Floats) -> Floats:
+        correlations = np.empty((columns.shape[1], times.shape[1]))
+        for place, sums in enumerate(sums_of_columns):
+            drawn = times.T @ sums
+            # the first sum is that of ones: how many pairs were drawn
+            too_few = drawn[:, 0] < FEWEST
+            correlations[place] = np.where(too_few, np.nan, pearson_of_sums(drawn))
+        lost = np.flatnonzero(np.isnan(correlations).any(axis=0))
+        for part in ranges(len(lost), fitting(CELLS, len(human))):
+            some = lost[part]
+            weights = times[:, some][unit]
+            correlations[:, some] = weighted_correlations("pearson", columns, human, weights)
+        return correlations
+
+    return correlations_of
 
 
-def after_swaps(
-    kind: Coefficient, x: Floats, y: Floats, human: Floats, unit: Ints, swap: Floats, members: list[Ints]
-) -> Floats:
-    """float64[R] differences after float64[U, R] swaps of units: a metric then has rows of both, pooled."""
-    differences = np.full(swap.shape[1], np.nan)
-    if kind == "pearson" and len(members) == 1:
+def prepare_swaps(
+    kind: Coefficient, x: Floats, y: Floats, human: Floats, unit: Ints, members: Sequence[Ints]
+) -> Callable[[Floats], Floats]:
+    """A function of float64[U, R] swaps of units: float64[R] differences, of metrics that have rows of both."""
+    is_of_sums = kind == "pearson" and len(members) == 1
+    if is_of_sums:
         # Swaps change the sums of both metrics by the same amount: the difference of the swapped units.
         centred = human - human.mean()
         x_sums = sums_by(unit, pair_columns(x, centred))
         y_sums = sums_by(unit, pair_columns(y, centred))
-        moved = swap.T @ (y_sums - x_sums)
-        of_x = pearson_of_sums(x_sums.sum(axis=0) + moved)
-        of_y = pearson_of_sums(y_sums.sum(axis=0) - moved)
-        differences = of_x - of_y
-    lost = np.flatnonzero(np.isnan(differences))
-    if len(lost):
-        swapped = swap[:, lost]
-        kept = 1 - swapped
-        # each unit twice, with its rows of x and with those of y: a metric takes one of the two
+        moves = y_sums - x_sums
+        x_whole = x_sums.sum(axis=0)
+        y_whole = y_sums.sum(axis=0)
+
+    @cache
+    def pooled() -> Callable[[Floats], Floats]:
+        """Each unit twice, with its rows of x and with those of y: a metric takes one of the two."""
         both = np.append(x, y)[:, None]
-        judged = np.tile(human, 2)
         units = np.append(unit, unit + number_of(unit))
         groups = [np.append(rows, rows + len(x)) for rows in members]
-        of_x = resampled_means(kind, both, judged, units, np.concatenate([kept, swapped]), groups)[0]
-        of_y = resampled_means(kind, both, judged, units, np.concatenate([swapped, kept]), groups)[0]
-        differences[lost] = of_x - of_y
-    return differences
+        return prepare_resamples(kind, both, np.tile(human, 2), units, groups)
+
+    def differences_of(swap: Floats) -> Floats:
+        differences = np.full(swap.shape[1], np.nan)
+        if is_of_sums:
+            moved = swap.T @ moves
+            differences = pearson_of_sums(x_whole + moved) - pearson_of_sums(y_whole - moved)
+        lost = np.flatnonzero(np.isnan(differences))
+        if len(lost):
+            swapped = swap[:, lost]
+            kept = 1 - swapped
+            of_x = pooled()(np.concatenate([kept, swapped]))[0]
+            of_y = pooled()(np.concatenate([swapped, kept]))[0]
+            differences[lost] = of_x - of_y
+        return differences
+
+    return differences_of
 
 
 def mean_within(kind: Coefficient, scores: Floats, human: Floats, members: list[Ints]) -> float:

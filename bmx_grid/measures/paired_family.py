@@ -17,10 +17,10 @@ from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.measures.correlation import TIE, below_one, correlate
 from bmx_grid.measures.correlations_of_resamples import (
     LEAST_KEPT_VARIANCE,
-    after_swaps,
     drawn_units,
     pair_columns,
-    resampled_means,
+    prepare_resamples,
+    prepare_swaps,
 )
 from bmx_grid.measures.ordered import compile_kernel
 from bmx_grid.measures.paired_tests import (
@@ -87,11 +87,9 @@ def compare_metrics(
     is_drawn = np.isfinite(differences) & (units >= FEWEST_CLUSTERS)
     samples = np.empty((columns.shape[1], 0))
     if bootstrap and is_drawn.any():
-        everything = [np.arange(len(judged))]
-        blocks = []
-        for times in drawn_units("inputs", clusters, clusters, draws, resamples, seed, 0):
-            blocks.append(resampled_means("pearson", scores, judged, clusters, times, everything))
-        samples = np.concatenate(blocks, axis=1)
+        correlations_of = prepare_resamples("pearson", scores, judged, clusters, [np.arange(len(judged))])
+        drawn_times = drawn_units("inputs", clusters, clusters, draws, resamples, seed, 0)
+        samples = np.concatenate([correlations_of(times) for times in drawn_times], axis=1)
     extreme = np.zeros(len(pairs), dtype=np.int64)
     done = 0
     told = 0
@@ -153,7 +151,7 @@ def _extreme_by_block(
             for place in np.flatnonzero(is_lost):
                 # Digits were lost: anew from the rows.
                 left, right = pairs[place]
-                differences = after_swaps("pearson", scores[:, left], scores[:, right], human, unit, some, everything)
+                differences = prepare_swaps("pearson", scores[:, left], scores[:, right], human, unit, everything)(some)
                 counts[place] = (~(strength(differences, alternative) < least[place])).sum()
             yield counts, some.shape[1]
 

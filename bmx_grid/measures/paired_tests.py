@@ -21,11 +21,11 @@ from bmx_grid.measures.agreement import members_of
 from bmx_grid.measures.correlation import TIE, Coefficient, below_one, check_coefficient
 from bmx_grid.measures.correlations_of_resamples import (
     Unit,
-    after_swaps,
     check_unit,
     drawn_units,
     mean_within,
-    resampled_means,
+    prepare_resamples,
+    prepare_swaps,
     units_of,
 )
 from bmx_grid.measures.resampling import (
@@ -276,12 +276,13 @@ def drawn_correlations(
         summed = statistic == "pearson" and unit != "both"
         width = 0 if summed else 2 * len(judged)
         if bootstrap:
-            columns = np.column_stack([left, right])
+            correlations_of = prepare_resamples(statistic, np.column_stack([left, right]), judged, of_row, members)
             for times in drawn_units(unit, clusters, systems, draws, resamples, seed, width):
-                of_left, of_right = resampled_means(statistic, columns, judged, of_row, times, members)
+                of_left, of_right = correlations_of(times)
                 samples.append(of_left - of_right)
+        differences_of = prepare_swaps(statistic, left, right, judged, of_row, members)
         for swap in drawn_units(unit, clusters, systems, swaps, resamples, seed, width):
-            swapped.append(after_swaps(statistic, left, right, judged, of_row, swap, members))
+            swapped.append(differences_of(swap))
     return Drawn(
         x=first,
         y=second,

@@ -142,7 +142,7 @@ def test_named_columns_go_before_recognised_ones_and_ids_must_tell_segments_apar
     rows = ("1|q|w|r|1|2", "1|q|v|r|2|3")
     _, out, _ = show("my.tsv", "index|src|hyp|ref|da|mqm", *rows, more=["columns.score=mqm"])
     assert "  score          mqm\n" in out and "  unused         index, da\n" in out
-    assert "  id             the number of the row: index repeats within a pair\n" in out
+    assert "  id             the number of the row, as index repeats within a pair, '1' in line 2 and line 3\n" in out
     assert "columns.id" not in out
 
 
