@@ -179,7 +179,8 @@ def _boost_alone(row: Row, several: bool) -> str:
 def _describe_families(declared: pd.DataFrame, published: pd.DataFrame) -> str:
     """The number of verdicts that each question is corrected for, in a sentence; "" without verdicts."""
     parts = []
-    for rows, what in ((declared, "verdicts"), (published, "at published points")):
+    verdicts = "verdict" if set(declared["tried"]) == {1} else "verdicts"
+    for rows, what in ((declared, verdicts), (published, "at published points")):
         sizes = sorted(set(rows["tried"]))
         if sizes:
             count = " or ".join(f"{size:,}" for size in sizes)
@@ -190,7 +191,7 @@ def _describe_families(declared: pd.DataFrame, published: pd.DataFrame) -> str:
 
 
 def _describe_unnamed_levels(names: pd.Series[str]) -> str:
-    """The levels that could explain a gain and are not named in the data; "" if all are, or if nothing was judged.
+    """The levels that could explain a gain and of which the data name no two; "" if none, or if nothing was judged.
 
     names: the named levels of each verdict, separated by commas.
     """
@@ -206,7 +207,7 @@ def _describe_unnamed_levels(names: pd.Series[str]) -> str:
     for data, levels in (("These data", in_none), ("Some of these data", in_some)):
         if levels:
             effects = "their effects are not controlled for, and may look like a gain"
-            sentences.append(f"{data} name no {_join_with_or(levels)}: {effects}.")
+            sentences.append(f"{data} distinguish no {_join_with_or(levels)}: {effects}.")
     return " ".join(sentences)
 
 

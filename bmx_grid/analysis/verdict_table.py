@@ -14,7 +14,7 @@ from bmx_grid.analysis.verdict_rows import PAPERS_BOOST, Row, places_of, widest_
 from bmx_grid.core.wording import display_name, number, pluralize
 from bmx_grid.evaluations.boost_evidence import ALL
 from bmx_grid.evaluations.grid_surface import PointRow
-from bmx_grid.evaluations.verdicts import NO_GAIN, NOT_JUDGED
+from bmx_grid.evaluations.verdicts import NOT_JUDGED
 from bmx_grid.measures.resampling import CONFIDENCE
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def verdict_table(tables: SweepTables) -> pd.DataFrame:
         boosted=judged["baseline"] + judged["gain"],
         at=[_range_of_points(of_row) for of_row in points_of_rows],
         not_boosted=nothing | np.array(at_w_1, dtype=bool),
-        doubted=(judged["verdict"] == NO_GAIN) & leaves_0_out & (judged["p_gain_holm"] > 1 - CONFIDENCE),
+        doubted=leaves_0_out & (judged["p_gain_holm"] > 1 - CONFIDENCE),
     )
 
 

@@ -40,6 +40,7 @@ from bmx_grid.evaluations.boost_evidence import (
 from bmx_grid.evaluations.held_out import RatedSegments, has_groups
 from bmx_grid.measures.correlation import TIE, Coefficient
 from bmx_grid.measures.multiple_tests import holm
+from bmx_grid.measures.partial_correlation import FEWEST_OF_PARTIAL
 from bmx_grid.measures.resampling import CONFIDENCE, interval_kind
 
 Label = Literal["helps", "informative", "redundant", "open", "confounded", "hurts", "no gain shown", "too little data"]
@@ -59,7 +60,7 @@ LEGEND = {
     CONFOUNDED: "significant gain; too little of it can be left after controlling for score, length, text and groups",
     HURTS: "significant loss",
     NO_GAIN: "not significant after Holm's correction, or too small to matter",
-    TOO_LITTLE: "too few clusters or language pairs, or too wide an interval",
+    TOO_LITTLE: "too few clusters, or too wide an interval",
 }
 
 
@@ -260,6 +261,8 @@ def _choose_label(row: Verdict, smallest: float) -> tuple[Label, str]:
 
 def _why_open(row: Verdict) -> str:
     """Why a significant gain is neither confounded nor more than an effect of the controls."""
+    if math.isnan(row.partial_r.value) and row.pairs == 1 and row.clusters < FEWEST_OF_PARTIAL:
+        return f": it needs {FEWEST_OF_PARTIAL} clusters"
     if row.partial_r.significant:
         return _correction(row.partial_r, row.p_partial_holm, row.tried)
     return "" if math.isnan(row.left) else f": a gain of up to {row.left:.4f} may be left"

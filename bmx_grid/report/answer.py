@@ -110,11 +110,8 @@ def _cells(row: Any) -> tuple[Cell, ...]:
 
 
 def _format_signed(value: float) -> str:
-    """Three decimals with a sign; no sign for 0, empty if undefined."""
-    if math.isnan(value):
-        return ""
-    text = f"{value:+.3f}"
-    return "0.000" if float(text) == 0 else text
+    """Three decimals with a sign, or the first one that is not 0; empty if undefined."""
+    return "" if math.isnan(value) else number(value, "+.3f")
 
 
 def _legend(verdicts: Any, width: int) -> Iterator[str]:

@@ -166,6 +166,7 @@ class Planner:
                 with component_errors():
                     segments = reader.load_segments(options.data_dir, pair).head(options.limit)
                 _warn_of_empty_texts(segments)
+                _warn_of_one_document(segments)
                 sets.append(replace(segments, constructed=reader.constructed))
             except BmxError as error:
                 errors[pair] = error
@@ -341,6 +342,17 @@ def _warn_of_empty_texts(segments: SegmentSet) -> None:
         warnings.warn(
             f"{origin}: {n_empty} of {len(segments)} segments have an empty text (segment {ids}). They are scored, but "
             "an empty side has no attributions.",
+            stacklevel=2,
+        )
+
+
+def _warn_of_one_document(segments: SegmentSet) -> None:
+    document, *others = {segment.document for segment in segments.segments}
+    if document and not others and len(segments) > 1:
+        origin = segments.origin or segments.dataset
+        warnings.warn(
+            f"{origin}: all {len(segments)} segments are of the document '{document}'. They are taken for independent, "
+            "and intervals may be too narrow: add segments of other documents.",
             stacklevel=2,
         )
 

@@ -274,11 +274,13 @@ def test_counts_of_settings_that_gain_never_stand_beside_verdicts():
     ("rows", "sentences_of_levels"),
     [
         pytest.param([{"named": "document, domain, rater, system"}], "", id="all"),
-        pytest.param([{"named": "document, system"}], "These data name no raters or domains", id="systems, documents"),
+        pytest.param(
+            [{"named": "document, system"}], "These data distinguish no raters or domains", id="systems, documents"
+        ),
         pytest.param(
             [pair("a", named="rater, system"), pair("b", named="document, rater, system")],
-            "These data name no domains: their effects are not controlled for, and may look like a gain. "
-            "Some of these data name no documents",
+            "These data distinguish no domains: their effects are not controlled for, and may look like a gain. "
+            "Some of these data distinguish no documents",
             id="documents of one pair",
         ),
         pytest.param([pair("a", **LACKS, named="")], "", id="nothing was judged"),
