@@ -134,6 +134,13 @@ def test_unusual_data_give_results_with_what_is_undefined_counted(rows, n_rated,
         assert (row["n_undefined"] < 3600) is defined
 
 
+def test_a_single_document_is_warned_of(swept_table):
+    """It links no segments: they would be one cluster."""
+    with pytest.warns(UserWarning, match="all 6 segments are of the document 'news'"):
+        rows = ["source\treference\thypothesis\tscore\tdocument", *(f"{row}\tnews" for row in GOOD)]
+        swept_table(rows, "metric=[chrf]", "explainer=[erasure]", *QUIET)
+
+
 def test_an_empty_text_is_warned_of(sweep_rows):
     with pytest.warns(UserWarning, match="1 segment of 7 segments have an empty text"):
         sweep_rows([*GOOD, "wort\tword\t\t3"])

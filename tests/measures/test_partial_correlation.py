@@ -160,7 +160,7 @@ def test_a_boost_that_is_the_metric_itself_has_exactly_nothing_left():
     ("human", "clusters"),
     [
         pytest.param(np.zeros(N), clusters_of(N), id="constant human scores"),
-        pytest.param(np.arange(N) * 1.0, np.arange(N) % 2, id="two clusters"),
+        pytest.param(np.arange(N) * 1.0, np.arange(N) % 11, id="eleven clusters: less than three in a quarter"),
     ],
 )
 def test_undefined_is_nan(human, clusters):

@@ -64,6 +64,9 @@ def test_a_row_has_the_numbers_of_its_verdict():
     assert helps == ["helps", "sentence_bleu", "learned", *gain]
     assert hurts[:3] == ["hurts", "minilm_bertscore", "learned"] and "[-0.050," in hurts
     assert "+0.020]*" in doubted and "0.500" in doubted, "its interval leaves 0 out, and p (Holm) is 0.5"
+    near = {"metric": NAMES[0], "verdict": "too little data", "gain": (-0.1, -0.3, -0.0002)}
+    wide = answer_text(analysis(near), 160)
+    assert "[-0.300, -0.0002]*" in wide, "an end near 0 keeps its sign, and any verdict the mark"
     assert unboosted[:4] == ["no", "gain", "shown", "minilm_bertscore"] and unboosted[-3:-1] == ["not", "boosted"]
     assert any(line.startswith("*  ") and "Holm" in line for line in shown)
 
