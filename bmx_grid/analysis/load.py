@@ -302,18 +302,21 @@ def _drop_undefined_baselines(table: GridTable) -> GridTable:
     low = np.fmin.reduce(alone, axis=(1, 2))
     high = np.fmax.reduce(alone, axis=(1, 2))
     constant = high - low <= NOT_CONSTANT
-    labels = [table.settings[row].label for row in np.flatnonzero(~constant)]
+    undefined = np.isnan(high - low)
     records = []
-    if labels:
-        settings = pluralize(len(labels), "setting")
-        reason = "the correlation at w = 1, the baseline, is undefined or differs over p"
-        examples = "; ".join(labels[:3])
-        records.append(f"{settings}: {reason} (e.g. {examples})")
+    for rows, reason in (
+        (undefined, "the baseline is undefined: it needs three rated segments, and scores that differ"),
+        (~undefined & ~constant, "the baseline, at w = 1, differs between powers p"),
+    ):
+        labels = [table.settings[row].label for row in np.flatnonzero(rows)]
+        if labels:
+            settings = pluralize(len(labels), "setting")
+            examples = "; ".join(labels[:3])
+            records.append(f"{settings}: {reason} (e.g. {examples})")
     # Every gain is relative to the baseline: without it a setting has none.
     table = table.take(constant)
     if not len(table):
-        way_out = "Run the sweep on more segments."
-        raise DataError(f"{table.origin}: no setting is left to analyse. Left out: {records[0]}. {way_out}")
+        raise DataError(f"{table.origin}: no setting is left to analyse. Left out: {'; '.join(records)}.")
     holes = np.isnan(table.correlation).sum(axis=(1, 2))
     if holes.any():
         labels = []

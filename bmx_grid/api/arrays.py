@@ -317,6 +317,8 @@ def _human_scores(human: ArrayLike, count: int) -> Floats:
     n_rated = np.isfinite(scores).sum()
     if n_rated < FEWEST:
         raise DataError(f"human: {n_rated} rated segments; a correlation needs {FEWEST}.")
+    if np.nanmin(scores) == np.nanmax(scores):
+        raise DataError(f"human: all scores are {np.nanmin(scores):g}; a correlation needs scores that differ.")
     return scores
 
 

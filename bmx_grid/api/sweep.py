@@ -45,10 +45,7 @@ if TYPE_CHECKING:
 
 SETTINGS = "settings.csv"
 LOG = "log.txt"  # the printed text
-MOVED = (
-    "all files of an earlier run moved to {place}/: its configuration was another one. To keep each run in a folder of "
-    "its own, write output_dir=FOLDER."
-)
+MOVED = "all files of an earlier run moved to {place}/: its configuration was another one. To keep both, set name=NAME."
 
 
 @dataclass(frozen=True)

@@ -154,8 +154,9 @@ def test_undefined_points_are_counted_and_settings_without_a_baseline_left_out()
     results_table = table({("d", pair, "m", "lime"): surface for pair, surface in surfaces.items()})
     assert [setting.language_pair for setting in results_table.settings] == ["a"]
     assert results_table.baseline[0] == 0.5
-    settings, points = results_table.left_out
-    assert settings.startswith("2 settings: ") and settings.endswith("(e.g. d · b · m · lime; d · c · m · lime)")
+    undefined, differing, points = results_table.left_out
+    assert undefined.startswith("1 setting: the baseline is undefined") and "(e.g. d · b · m · lime)" in undefined
+    assert differing == "1 setting: the baseline, at w = 1, differs between powers p (e.g. d · c · m · lime)"
     assert points == "2 points: undefined (NaN) correlations (e.g. d · a · m · lime: 2)"
 
 

@@ -117,7 +117,7 @@ def test_another_configuration_leaves_the_results_of_the_first_beside_its_own(tm
     capsys.readouterr()
     second = bmx.run("quickstart", **{**later, "limit": 4})
     (warning,) = capsys.readouterr().err.splitlines()
-    assert re.match("warning: all files of an earlier run moved to .*previous.* write output_dir=FOLDER", warning)
+    assert re.match("warning: all files of an earlier run moved to .*previous.* set name=NAME", warning)
     assert (len(first.scores), len(second.scores)) == (4 * 6, 4 * 4)
     pd.testing.assert_frame_equal(first.scores, before)
     (place,) = (tmp_path / "out" / "previous").iterdir()

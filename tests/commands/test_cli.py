@@ -136,8 +136,8 @@ def test_unusual_data_give_results_with_what_is_undefined_counted(rows, n_rated,
 
 def test_a_single_document_is_warned_of(swept_table):
     """It links no segments: they would be one cluster."""
+    rows = ["source\treference\thypothesis\tscore\tdocument", *(f"{row}\tnews" for row in GOOD)]
     with pytest.warns(UserWarning, match="all 6 segments are of the document 'news'"):
-        rows = ["source\treference\thypothesis\tscore\tdocument", *(f"{row}\tnews" for row in GOOD)]
         swept_table(rows, "metric=[chrf]", "explainer=[erasure]", *QUIET)
 
 
