@@ -38,7 +38,7 @@ PREFIX = "boosted_"  # of the columns of scores.parquet that hold a point
 SEGMENT = ["id", "system"]
 HUMAN = "human"
 CLUSTER = "cluster"
-METRIC_ALONE = "metric alone"  # a point in the frames of users
+BASELINE = "baseline"  # a point in the frames of users
 SIGNED = ("gain_a", "gain_b", "difference", "low", "high")
 DROPPABLE = ("correlation", "n_only_b", "n_only_a", "n_clusters", "n_segments", "gain_b", "gain_a", "r_b", "r_a")
 FORMS = {"r_a": ".4f", "r_b": ".4f", **dict.fromkeys(SIGNED, "+.4f")}
@@ -234,7 +234,7 @@ def _compare_points(
         used = judged & ~np.isnan(values).any(axis=1)
         clusters = codes(a.clusters[used])
         r, low, high, n_clusters = _difference(values[used], a.human[used], clusters, kind, resamples, seed)
-        name = METRIC_ALONE
+        name = BASELINE
         gains = np.full(2, np.nan)
         difference = r[1] - r[0]
         if point != BASE:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import scipy.stats
 
-from bmx_grid.analysis.side_by_side import METRIC_ALONE, compare_sweeps
+from bmx_grid.analysis.side_by_side import BASELINE, compare_sweeps
 from bmx_grid.commands.analyse import main
 from bmx_grid.core.errors import BmxError
 from bmx_grid.core.wording import correlation_in_words
@@ -46,7 +46,7 @@ def test_the_difference_of_gains_has_an_interval_of_clusters(tmp_path):
     def r(table, column):
         return scipy.stats.pearsonr(table[column], table["human"])[0]
 
-    alone, point = (compared[compared["point"] == name].iloc[0] for name in (METRIC_ALONE, "published"))
+    alone, point = (compared[compared["point"] == name].iloc[0] for name in (BASELINE, "published"))
     gains = [r(table, "boosted_published") - r(table, "base") for table in (first, second)]
     assert point[["gain_a", "gain_b"]].tolist() == pytest.approx(gains, abs=1e-12)
     assert point["difference"] == pytest.approx(gains[1] - gains[0], abs=1e-12)
@@ -110,7 +110,7 @@ def test_sweeps_are_compared_in_their_own_correlation(correlations, chosen, kind
     compared = compare_sweeps(places, correlation=chosen, resamples=40)
     assert set(compared["correlation"]) == {kind}
     of_scipy = {"pearson": scipy.stats.pearsonr, "spearman": scipy.stats.spearmanr, "kendall": scipy.stats.kendalltau}
-    alone = compared[compared["point"] == METRIC_ALONE].iloc[0]
+    alone = compared[compared["point"] == BASELINE].iloc[0]
     expected = [of_scipy[kind](table["base"], table["human"])[0] for table in tables]
     assert alone[["r_a", "r_b"]].tolist() == pytest.approx(expected, abs=1e-12)
     assert main([*map(str, places), *([f"correlation={chosen}"] if chosen else [])]) == 0
@@ -132,7 +132,7 @@ def test_only_shared_segments_and_points_count(tmp_path):
     first, second = scores(1), scores(2).iloc[10:].assign(boosted_elsewhere=0.5)
     first.loc[20, "human"] = np.nan
     compared = compare_sweeps([folder(tmp_path / "a", first), folder(tmp_path / "b", second)], resamples=40)
-    assert compared["point"].tolist() == [METRIC_ALONE, "published"]
+    assert compared["point"].tolist() == [BASELINE, "published"]
     assert (compared["n_segments"] == N - 11).all() and (compared["n_only_a"] == 10).all()
 
 
