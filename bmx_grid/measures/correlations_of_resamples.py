@@ -297,7 +297,7 @@ def prepare_swaps(
         y_whole = y_sums.sum(axis=0)
 
     @cache
-    def pooled() -> Callable[[Floats], Floats]:
+    def rows_of_both() -> Callable[[Floats], Floats]:
         """Each unit twice, with its rows of x and with those of y: a metric takes one of the two."""
         both = np.append(x, y)[:, None]
         units = np.append(unit, unit + number_of(unit))
@@ -313,8 +313,8 @@ def prepare_swaps(
         if len(lost):
             swapped = swap[:, lost]
             kept = 1 - swapped
-            of_x = pooled()(np.concatenate([kept, swapped]))[0]
-            of_y = pooled()(np.concatenate([swapped, kept]))[0]
+            of_x = rows_of_both()(np.concatenate([kept, swapped]))[0]
+            of_y = rows_of_both()(np.concatenate([swapped, kept]))[0]
             differences[lost] = of_x - of_y
         return differences
 
