@@ -13,7 +13,7 @@ import numpy as np
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.evaluations.base import NAMES, NOTHING, Estimate, SettingNames, SettingRow, Tested, group_by_names
 from bmx_grid.evaluations.held_out import FEWEST_SOURCES, BoostInputs, HeldOutScores, RatedSegments
-from bmx_grid.measures.correlation import Coefficient, correlate
+from bmx_grid.measures.correlation import TIE, Coefficient, correlate
 from bmx_grid.measures.correlations_of_resamples import weighted_correlations
 from bmx_grid.measures.pairwise import PairedSources
 from bmx_grid.measures.partial_correlation import PartialCorrelation, partial_correlations
@@ -223,14 +223,17 @@ def estimate(value: float, samples: Floats, units: int) -> Estimate:
 
 
 def p_of(value: float, error: float, units: int) -> float:
-    """The two-sided p value of a value with this standard error from so many units, by Student's t."""
+    """The two-sided p value of a value with this standard error from so many units, by Student's t.
+
+    Values and errors are of correlations: below TIE they are 0 but for rounding.
+    """
     from scipy.special import stdtr
 
     if units < 2 or math.isnan(error):
         return math.nan
     # Student's t is undefined: all resamples are equal.
-    if error == 0:
-        return 1.0 if value == 0 else 0.0
+    if error <= TIE:
+        return 1.0 if abs(value) <= TIE else 0.0
     t = -abs(value) / error
     return float(2 * stdtr(units - 1, t))
 

@@ -210,6 +210,14 @@ def test_a_gain_and_its_interval_are_those_of_a_plain_bootstrap():
     assert (without.value, np.isnan(without.low)) == (gain.value, True)
 
 
+def test_a_gain_that_is_0_but_for_rounding_has_p_1():
+    """Of a boost that is the metric itself in another scale: processors round it differently."""
+    rng = np.random.default_rng(0)
+    base = rng.normal(size=60)
+    gain = estimate_gain("pearson", base, base / 3 + 0.1, base + rng.normal(size=60), np.arange(60), 200, 0)
+    assert abs(gain.value) < 1e-15 and gain.p == 1
+
+
 def test_a_sweep_of_forty_segments_with_four_empty_hypotheses_has_one_value_of_one_gain(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(7)
