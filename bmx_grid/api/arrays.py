@@ -314,11 +314,11 @@ def _point(p: float | None, w: float | None) -> tuple[float | None, float | None
 
 def _human_scores(human: ArrayLike, count: int) -> Floats:
     scores = _vector(human, "human", count)
-    n_rated = np.isfinite(scores).sum()
-    if n_rated < FEWEST:
-        raise DataError(f"human: {n_rated} rated segments; a correlation needs {FEWEST}.")
-    if np.nanmin(scores) == np.nanmax(scores):
-        raise DataError(f"human: all scores are {np.nanmin(scores):g}; a correlation needs scores that differ.")
+    rated = scores[np.isfinite(scores)]
+    if len(rated) < FEWEST:
+        raise DataError(f"human: {len(rated)} rated segments; a correlation needs {FEWEST}.")
+    if np.ptp(rated) == 0:
+        raise DataError(f"human: all scores are {rated[0]:g}; a correlation needs scores that differ.")
     return scores
 
 

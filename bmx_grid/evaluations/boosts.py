@@ -155,7 +155,7 @@ class BoostEvaluation(OnGrid):
     lacks.
     """
 
-    VERSION: ClassVar[int] = 12  # recipes of several verdicts state the least favourable one
+    VERSION: ClassVar[int] = 12  # partial correlations need twelve clusters; of several verdicts a recipe states one
     SCOPE: ClassVar[tuple[str, ...]] = OF_SETS
     ROWS: ClassVar[Mapping[str, type]] = {"boosts": BoostRow, "verdicts": Verdict}
 

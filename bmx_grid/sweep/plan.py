@@ -40,6 +40,7 @@ from bmx_grid.core.errors import (
     DataMissingError,
     ExplainError,
     component_errors,
+    quote_value,
 )
 from bmx_grid.core.storage import check_name
 from bmx_grid.core.wording import escape_unprintable, join_names, pluralize, setting_label, shorten
@@ -347,12 +348,13 @@ def _warn_of_empty_texts(segments: SegmentSet) -> None:
 
 
 def _warn_of_one_document(segments: SegmentSet) -> None:
-    document, *others = {segment.document for segment in segments.segments}
-    if document and not others and len(segments) > 1:
+    documents = {segment.document for segment in segments.segments}
+    if len(documents) == 1 and any(documents) and len(segments) > 1:
+        (document,) = documents
         origin = segments.origin or segments.dataset
         warnings.warn(
-            f"{origin}: all {len(segments)} segments are of the document '{document}'. They are taken for independent, "
-            "and intervals may be too narrow: add segments of other documents.",
+            f"{origin}: all {len(segments)} segments are of the document {quote_value(document)}. They are taken for "
+            "independent, and intervals may be too narrow: add segments of other documents.",
             stacklevel=2,
         )
 
