@@ -98,6 +98,21 @@ def experiment_id(client: Any, name: str, artifacts: str | None) -> str:
     return str(experiment.experiment_id)
 
 
+def set_experiment_tag(client: Any, experiment: str, key: str, value: str) -> None:
+    """Set a tag of an experiment, once more if another sweep made the same tag meanwhile.
+
+    MLflow looks for the tag and then inserts it, so that of two sweeps which do so at once the second is refused.
+    """
+    from mlflow.exceptions import MlflowException
+
+    try:
+        client.set_experiment_tag(experiment, key, value)
+    except MlflowException as error:
+        if "IntegrityError" not in str(error):
+            raise
+        client.set_experiment_tag(experiment, key, value)
+
+
 def prepare_database(address: str) -> str:
     """Create a missing SQLite store, check that it is MLflow's and writable; return the place of its artifacts.
 
@@ -131,9 +146,8 @@ def check_artifact(address: str, artifacts: str, name: str) -> None:
     """Raise StoreError unless an artifact goes to the store's server, or below its own folder.
 
     artifacts: the folder of the run's artifacts by the store. A database may come from a stranger, and name any folder
-    of
-    this machine, or a server. The own folder is mlruns/ next to a SQLite file, and of other stores that in the current
-    folder, as in MLflow.
+    of this machine, or a server. The own folder is mlruns/ next to a SQLite file, and of other stores that in the
+    current folder, as in MLflow.
     """
     from mlflow.utils.file_utils import local_file_uri_to_path
 

@@ -62,6 +62,7 @@ from bmx_grid.sweep.mlflow_store import (
     prepare_database,
     reason_of,
     send_metrics,
+    set_experiment_tag,
     shown_address,
 )
 from bmx_grid.sweep.settings import NotRun
@@ -209,7 +210,7 @@ class MlflowTracker(Tracker):
         client.update_run(of_sweep.info.run_id, status="RUNNING")
         self._send(of_sweep, params, {"version": __version__, **source_tags(sys.argv)})
         for key, value in views(self._sweep, name, of_sweep.info.start_time).items():
-            client.set_experiment_tag(self._experiment, key, value)
+            set_experiment_tag(client, self._experiment, key, value)
 
     def _run(self, key: RunKey, name: str, tags: Mapping[str, str]) -> Any:
         """The run of this key: the existing one, the deleted one, which is restored, or a new one."""
@@ -288,7 +289,7 @@ class MlflowTracker(Tracker):
         self._if_open(lambda: self._update(self._runs[SWEEP, ""], rounded, tags))
         if note:
             text = shorten(note, LONGEST_NOTE)
-            self._if_open(lambda: self._client.set_experiment_tag(self._experiment, NOTE, text))
+            self._if_open(lambda: set_experiment_tag(self._client, self._experiment, NOTE, text))
         self._if_open(lambda: self._keep(files))
 
     def _update(self, run: Any, numbers: Mapping[str, float], tags: Mapping[str, str]) -> None:

@@ -22,6 +22,7 @@ from started import Forked
 from tracked import CONFIG, CURVES, HEADLINE, SCALARS, client, n_points, runs_of, started, track
 
 from bmx_grid.sweep import mlflow_store
+from bmx_grid.sweep.mlflow_runs import NOTE
 from bmx_grid.sweep.tracking import MlflowTracker
 
 
@@ -230,6 +231,24 @@ def test_two_sweeps_may_create_the_store_at_once_also_where_one_was_killed_while
         assert json.loads(printed.removeprefix("True\n")) == [None, "true"]
     assert os.listdir(cwd) == [] and not (tmp_path / "home").exists()
     assert {path.name for path in store.iterdir()} <= {"mlflow.db", ".mlflow.db.lock"}
+
+
+def test_two_sweeps_may_make_the_same_tag_of_an_experiment_at_once(folder, monkeypatch):
+    from sqlalchemy.orm import Session
+
+    tracker = started(folder)
+    mlflow, merge, others = client(folder), Session.merge, ["of the other"]
+
+    def merged_after_the_other(session, tag, **options):
+        merged = merge(session, tag, **options)
+        if others:
+            mlflow.set_experiment_tag(tag.experiment_id, tag.key, others.pop())
+        return merged
+
+    monkeypatch.setattr(Session, "merge", merged_after_the_other)
+    tracker.headline({}, "of this one", (), {})
+    assert tracker.failure is None and not others
+    assert mlflow.get_experiment_by_name("tests").tags[NOTE] == "of this one"
 
 
 LOG = """
