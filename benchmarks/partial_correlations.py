@@ -13,7 +13,8 @@ from harness import Bench
 import numpy as np
 from sklearn.kernel_ridge import KernelRidge
 
-from bmx_grid.measures.kernel_ridge import N_PARTS, Nuisance, _Kernels
+from bmx_grid.measures.kernel_ridge import N_PARTS
+from bmx_grid.measures.kernels import Kernels, Nuisance
 from bmx_grid.measures.partial_correlation import DIVISIONS, partial_correlations
 
 TIMED = 2  # divisions
@@ -29,7 +30,7 @@ def refits(nuisance: Nuisance, human: np.ndarray, scores: np.ndarray) -> None:
     """Residuals of human scores and one score, each with a kernel of its own, as two choices have."""
     parts = np.random.default_rng(0).permutation(len(human)) % N_PARTS
     targets = np.column_stack([human, scores])
-    kernel = _Kernels(nuisance).mixture(1)
+    kernel = Kernels(nuisance).mixture(1)
     for _ in range(TIMED):
         for part in range(N_PARTS):
             inner, rest = np.flatnonzero(parts == part), np.flatnonzero(parts != part)

@@ -24,7 +24,7 @@ from bmx_grid.evaluations.base import ScoredSetting
 from bmx_grid.measures.correlation import Coefficient, Kind, correlate
 from bmx_grid.measures.grid import GridSpec, words_of
 from bmx_grid.measures.grid_resampling import FOLDS_PLACE
-from bmx_grid.measures.kernel_ridge import Nuisance, standardise
+from bmx_grid.measures.kernels import Nuisance, standardise
 from bmx_grid.measures.means import defined_means, join_means, take_means
 from bmx_grid.measures.nuisance import NO_DONOR, donors
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, assign_folds, codes, number_of

@@ -21,7 +21,8 @@ import numpy as np
 
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.measures.correlation import Coefficient, average_ranks
-from bmx_grid.measures.kernel_ridge import N_PARTS, Nuisance, Parts, residuals, standardise
+from bmx_grid.measures.kernel_ridge import N_PARTS, Parts, residuals
+from bmx_grid.measures.kernels import Nuisance, standardise
 from bmx_grid.measures.resampling import codes, number_of
 
 DIVISIONS = 15  # of the clusters into N_PARTS, at random: with fewer the seed shows

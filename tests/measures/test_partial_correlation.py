@@ -8,15 +8,13 @@ import scipy.stats
 
 from bmx_grid.measures import kernel_ridge, partial_correlation
 from bmx_grid.measures.kernel_ridge import (
-    MIXTURES,
     N_PARTS,
     RIDGES,
-    Nuisance,
     _errors_from_parts,
     _errors_without_cluster,
-    _Kernels,
     residuals,
 )
+from bmx_grid.measures.kernels import MIXTURES, Kernels, Nuisance
 from bmx_grid.measures.partial_correlation import partial_correlations
 
 N = 120
@@ -39,7 +37,7 @@ def test_residuals_are_those_of_a_refit_without_each_cluster():
     inside = nuisance(rng, groups=(np.arange(N) % 5,))
     targets, clusters = rng.normal(size=(N, 2)), clusters_of(N, 3)
     for mixture in range(len(MIXTURES)):
-        kernel = _Kernels(inside).mixture(mixture, 0.3)
+        kernel = Kernels(inside).mixture(mixture, 0.3)
         left = _errors_without_cluster(kernel, 0.3, targets, clusters)
         for cluster in (0, 17):
             out = clusters == cluster
@@ -51,7 +49,7 @@ def test_residuals_are_those_of_a_refit_without_each_cluster():
 def test_residuals_from_parts_are_those_of_a_fit_on_each_other_part():
     rng = np.random.default_rng(13)
     inside, targets = nuisance(rng), rng.normal(size=(N, 2))
-    kernel = _Kernels(inside).mixture(1)
+    kernel = Kernels(inside).mixture(1)
     divisions = [rng.integers(N_PARTS, size=N), np.arange(N) % (N_PARTS - 1)]  # the last part of the second is empty
     found = _errors_from_parts(kernel, 0.3, targets, divisions).reshape(2, N_PARTS - 1, N, 2)
     for errors, division in zip(found, divisions, strict=True):
@@ -69,7 +67,7 @@ def test_the_choice_is_the_one_with_the_smallest_error_of_left_out_segments():
     inside, targets = nuisance(rng), rng.normal(size=(N, 1))
     targets[:, 0] += np.sign(inside.core[:, 0]) * np.sign(inside.core[:, 1])
     ((choice,), kernels) = kernel_ridge._choose(inside, targets)
-    kernels, losses = _Kernels(inside, kernels.weights), {}
+    kernels, losses = Kernels(inside, kernels.weights), {}
     for mixture in range(len(MIXTURES)):
         for ridge in RIDGES:
             errors = _errors_without_cluster(kernels.mixture(mixture), ridge, targets, np.arange(N))
