@@ -65,8 +65,7 @@ def resolve_and_check(
     """Check Hydra's composition of the overrides, with values in place of ${…} and without Hydra's own part.
 
     tree: plain values, ${…} as it is written. Raises ConfigError for unknown and missing keys, and for forbidden keys
-    of
-    a file.
+    of a file.
     """
     further = dict(values or {})
     chosen = dict(_values(overrides))

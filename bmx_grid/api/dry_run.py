@@ -120,8 +120,7 @@ def time_metrics(plan: SweepPlan, seconds: float = SECONDS) -> dict[str, TimePer
     """Time each available metric per text, by name; light metrics first.
 
     Metrics score in one extra process that is ended after `seconds`: a slow one cannot delay a dry run, and this
-    process
-    loads no model. Nothing is downloaded or sent.
+    process loads no model. Nothing is downloaded or sent.
     """
     times = {}
     works: Works = {}

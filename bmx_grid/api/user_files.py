@@ -138,8 +138,7 @@ def _plain_yaml(file: Path) -> Any:
     """Read a user's file, ${…} as it is written.
 
     Raises YAMLError, OSError, and ValueError with a finished message: a file too large or too deep, with aliases, or
-    with a
-    value that YAML reads otherwise than a person.
+    with a value that YAML reads otherwise than a person.
     """
     import yaml
     from omegaconf import OmegaConf

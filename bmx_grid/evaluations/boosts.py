@@ -133,23 +133,19 @@ class BoostEvaluation(OnGrid):
 
     Placebos: `length`, a linear term in log words; `curve`, one in score and lengths, chosen like a boost;
     `NAME reassigned 1` and so on, the boost made of the attributions of other segments with as many words; `combined`,
-    the
-    average of up to three metrics. Each boost is judged on all segments that it can be made for, independently of other
-    boosts, and its placebos on the same segments (column `beside`). Boosts without segments are reported by name.
+    the average of up to three metrics. Each boost is judged on all segments that it can be made for, independently of
+    other boosts, and its placebos on the same segments (column `beside`). Boosts without segments are reported by name.
 
     Each boost has one verdict: at the point of other language pairs if all pairs of the scope have one, else at that of
     other folds. Published points and other data sets are further questions. Each question of a sweep, on single pairs,
-    data
-    sets, or all of them together, is one family of tests (`verdicts.label_gains`).
+    data sets, or all of them together, is one family of tests (`verdicts.label_gains`).
 
     grid: its correlation, folds and published points are used. boosts: the boosts to judge, by name.
     human: names of the human scores that judge; each gives its own verdict on the segments that it rates. By default
-    the
-    primary one, which always chooses: a boost that fits its raters is detected by another one.
+    the primary one, which always chooses: a boost that fits its raters is detected by another one.
     statistic: gains are differences of "pooled", the correlation over all segments, or of "pdp", that of the
-    differences
-    between outputs for one source (`measures.pairwise`). draws: number of reassignments of attributions, for placebos;
-    verdicts do not use them.
+    differences between outputs for one source (`measures.pairwise`). draws: number of reassignments of attributions,
+    for placebos; verdicts do not use them.
     resamples: of whole clusters, for intervals. smallest_gain: the smallest gain in correlation that matters.
     Raises ConfigError for numbers out of range, a boost with the name of a placebo, and human scores that a data set
     lacks.

@@ -100,8 +100,7 @@ def gain_at(setting: ScoredSetting, point: str, statistic: Any, of_gains: str, *
     """The gain of a point over its baseline, with the interval over its clusters; None for agreement.
 
     of_gains: the correlation of gains that earlier evaluations estimated; these are reused. drawn: `resamples` and
-    `seed`
-    for new estimates.
+    `seed` for new estimates.
     """
     if statistic in AGREEMENTS:
         return None

@@ -66,8 +66,7 @@ class TaggedSide:
     """The tags of one side of N segments, with the explanation of the tagged words.
 
     gold: the tags; scores: of the same words, low for a suspected error, None for labels; predicted: the labels, None
-    for
-    scores. sums: float64[N] of all scores of a text, including words without a tag. fit: how the tags align.
+    for scores. sums: float64[N] of all scores of a text, including words without a tag. fit: how the tags align.
     """
 
     gold: Labels

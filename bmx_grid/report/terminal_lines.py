@@ -69,8 +69,7 @@ def setting_line(ended: SettingResult | NotRun, place: int, total: int, printed:
     """One line for one finished setting: the correlation of the baseline, and the time it took.
 
     printed: reasons printed before; they are not repeated, and a new one is added. Long reasons are cut: `failures` has
-    the
-    full text.
+    the full text.
     """
     # As many digits as the last setting has, so that lines begin alike.
     n_digits = len(str(total))

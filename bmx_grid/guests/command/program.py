@@ -54,8 +54,7 @@ class Program:
     """A running program, used by one thread at a time.
 
     declared: its declaration. asked: the time of the last request. is_late: whether it was ended after `timeout`
-    seconds
-    without output. lines: of the output, not read yet.
+    seconds without output. lines: of the output, not read yet.
     """
 
     command: Command

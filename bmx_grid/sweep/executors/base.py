@@ -27,8 +27,7 @@ class WorkerLost(BmxError):
     """A worker ended before its job did: killed, out of memory, or its machine is gone.
 
     Every executor raises this error for its kind of loss, with the way out in its message. Which of the running jobs
-    was
-    the cause is unknown, and all lose their results.
+    was the cause is unknown, and all lose their results.
     """
 
 
@@ -84,11 +83,10 @@ class Executor(Component):
         """Yield the jobs' results, in the order in which they finish.
 
         `jobs` is read as workers get free, a few ahead: a job may depend on results that were yielded before. Errors of
-        a job
-        are raised by this iterator. Closing it ends the jobs that are still running, and leaves no process behind.
-        If workers hold devices, a job with `needs_device` runs on such a worker, and finds its device's name in
-        `bmx_grid.models.loading.assigned_device()`.
-        Raises WorkerLost when a worker is lost, UnavailableError when no worker is available.
+        a job are raised by this iterator. Closing it ends the jobs that are still running, and leaves no process
+        behind. If workers hold devices, a job with `needs_device` runs on such a worker, and finds its device's name in
+        `bmx_grid.models.loading.assigned_device()`. Raises WorkerLost when a worker is lost, UnavailableError when no
+        worker is available.
         """
         with self.keep_workers() as same:
             yield from same.run(jobs)

@@ -139,8 +139,7 @@ def _forget_waiting(pool: Any) -> None:
     """Take back the jobs that no process has got yet.
 
     After workers are killed, loky (joblib 1.6) forgets the jobs and then looks up the numbers of waiting ones: its
-    thread
-    ends with a KeyError, and leaves its resources open.
+    thread ends with a KeyError, and leaves its resources open.
     """
     with suppress(Empty):
         while True:
