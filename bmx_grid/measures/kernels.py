@@ -1,6 +1,6 @@
 """Kernels of what may explain human scores: score, lengths, texts and named groups.
 
-A kernel says how similar two segments are; `kernel_ridge` predicts scores with it. Several compete (MIXTURES).
+A kernel is the similarity of every two segments; `kernel_ridge` predicts scores by it. Several compete (MIXTURES).
 """
 
 from __future__ import annotations
