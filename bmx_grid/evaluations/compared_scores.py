@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from bmx_grid.core.ragged import Flags
 from bmx_grid.evaluations.base import BASE, Estimate, ScoredSetting
 from bmx_grid.evaluations.boost_evidence import estimate_gain
 from bmx_grid.evaluations.levels import SystemLevel
@@ -89,11 +90,21 @@ def levels_of(setting: ScoredSetting, statistic: str) -> tuple[str, ...]:
 
 
 def scores_of_two(setting: ScoredSetting, point: str, other: ScoredSetting, level: str, statistic: str) -> Scores:
-    """The scores of a point and of its baseline or another metric; for two metrics higher is better."""
+    """The scores of a point and of its baseline or another metric; for two metrics higher is better.
+
+    Systems have the mean scores of the segments that both score.
+    """
     if other is setting:
         return scores_at_level(setting, point, level, statistic)
-    scores = scores_at_level(setting, point, level, statistic, turn=True)
-    return replace(scores, y=scores_at_level(other, BASE, level, statistic, turn=True).x)
+    among = scored_segments(setting, point) & scored_segments(other, BASE)
+    scores = scores_at_level(setting, point, level, statistic, turn=True, among=among)
+    return replace(scores, y=scores_at_level(other, BASE, level, statistic, turn=True, among=among).x)
+
+
+def scored_segments(setting: ScoredSetting, point: str) -> Flags:
+    """bool[N] the segments with a score at a point; all for a metric that only has scores of systems."""
+    scored = np.isfinite(setting.points[point])
+    return scored if scored.any() else ~scored
 
 
 def gain_at(setting: ScoredSetting, point: str, statistic: Any, of_gains: str, **drawn: Any) -> Estimate | None:
@@ -111,17 +122,25 @@ def gain_at(setting: ScoredSetting, point: str, statistic: Any, of_gains: str, *
     return estimate_gain(statistic, setting.scores.base_scores, setting.points[point], human, clusters, **drawn)
 
 
-def scores_at_level(setting: ScoredSetting, point: str, level: str, statistic: str, turn: bool = False) -> Scores:
+def scores_at_level(
+    setting: ScoredSetting,
+    point: str,
+    level: str,
+    statistic: str,
+    turn: bool = False,
+    among: Flags | None = None,
+) -> Scores:
     """The scores of a point, and of the baseline.
 
-    turn: higher is better, as always for statistics of agreement.
+    turn: higher is better, as always for statistics of agreement. among: bool[N] the segments that scores of systems
+    are means of; all if None.
     """
     judgements = setting.segments.judgements
     aspect = judgements.primary_of_systems
     is_agreement = statistic in AGREEMENTS
     if level == "system" and not is_agreement:
         # A system is drawn as a whole: each is a cluster of its own.
-        systems = SystemLevel(setting, point, aspect)
+        systems = SystemLevel(setting, point, aspect, among=among)
         return Scores(systems.scores, systems.scores, systems.human, np.arange(len(systems.names)), None)
     codes = setting.codes
     sign = np.full(len(codes.named), setting.direction if turn or is_agreement else 1.0)

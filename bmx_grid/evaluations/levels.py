@@ -13,7 +13,7 @@ import numpy as np
 
 from bmx_grid.attribution.contracts import combine_statistics
 from bmx_grid.core.identity import identity
-from bmx_grid.core.ragged import Floats, Ints
+from bmx_grid.core.ragged import Flags, Floats, Ints
 from bmx_grid.datasets.segments import SegmentSet
 from bmx_grid.evaluations.base import (
     BASE,
@@ -54,7 +54,7 @@ class SystemLevel:
     names: of S systems. scores, human: float64[S] by the metric, turned so that higher is better, and by people; the
     metric's are of this `kind`, "corpus" or "mean". n_segments: int64[S] that system scores are made of: those with a
     score, and rated where segments are rated; n_clusters: of these. drawn: as for `segment_correlations`; without it
-    there are no intervals. wanted: the statistics of rows.
+    there are no intervals. wanted: the statistics of rows. among: bool[N] the segments that count; all if None.
     """
 
     def __init__(
@@ -65,6 +65,7 @@ class SystemLevel:
         drawn: Mapping[str, Any] = MappingProxyType({"resamples": 0, "seed": 0}),
         system_score: SystemScoring = "auto",
         wanted: Sequence[Statistic] = OF_SYSTEMS,
+        among: Flags | None = None,
     ) -> None:
         judgements = setting.segments.judgements
         self.point = point
@@ -86,7 +87,7 @@ class SystemLevel:
         # Where people scored whole systems, no segment needs a rating of its own.
         rated = np.isfinite(human) | self._people_scored_systems
         scored = np.isfinite(scores) | systems_only
-        self._used = self._codes.named & rated & scored
+        self._used = self._codes.named & rated & scored & (True if among is None else among)
         self._clusters = codes(self._codes.clusters[self._used])
         self._systems = self._codes.systems[self._used]
         self.n_clusters = number_of(self._clusters)

@@ -34,6 +34,7 @@ from bmx_grid.evaluations.compared_scores import (
     compare_swapping,
     gain_at,
     levels_of,
+    scored_segments,
     scores_at_level,
     scores_of_two,
     unit_to_swap,
@@ -116,7 +117,7 @@ class SignificanceEvaluation(OnGrid):
     permutation tests near their smallest p are repeated with more resamples (column `resamples`). Raises ConfigError.
     """
 
-    VERSION: ClassVar[int] = 6  # gains at points are those of boosts; equal distances of scores tie in acc_eq
+    VERSION: ClassVar[int] = 7  # scores of systems are those of the segments that both metrics score
     REMOVED_FIELDS: ClassVar[Mapping[str, Any]] = {"alternative": "two-sided", "rank_resamples": 0}
     SCOPE: ClassVar[tuple[str, ...]] = OF_PAIR
     ROWS: ClassVar[Mapping[str, type]] = {"tests": TestRow, "ranking": Rank}
@@ -209,6 +210,7 @@ class SignificanceEvaluation(OnGrid):
         """Add the tests of each metric of a language pair against those after it, and its rank; none without a test."""
         # Once of each metric, whatever it is compared with.
         scores = [scores_at_level(setting, BASE, level, statistic, turn=True) for setting in settings]
+        scored = [scored_segments(setting, BASE) for setting in settings]
         p_of_pairs: dict[tuple[int, int], float] = {}
         is_placebo = [setting.metric.is_placebo for setting in settings]
         # Placebos last: a metric is compared with a placebo, not a placebo with a metric.
@@ -218,7 +220,10 @@ class SignificanceEvaluation(OnGrid):
                 continue
             against = "placebo" if is_placebo[right] else "metric"
             family = f"{level}: metric against {against}"
-            both = replace(scores[left], y=scores[right].x)
+            if level == "system" and not np.array_equal(scored[left], scored[right]):
+                both = scores_of_two(settings[left], BASE, settings[right], level, statistic)
+            else:
+                both = replace(scores[left], y=scores[right].x)
             tests = list(self._tests(both, settings[left], BASE, settings[right], level, statistic, family))
             if math.isfinite(tests[0].difference.value):
                 results[left]["tests"] += tests

@@ -3,6 +3,7 @@
 import dataclasses
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.stats
 from fakes import HashMetric
@@ -164,6 +165,24 @@ def test_at_system_level_segments_are_swapped_where_they_are_asked_for(unit):
     found = [row.p for result in evaluated(settings, asked) for row in result["tests"] if row.test == "williams"]
     assert np.array_equal(found, usual, equal_nan=True)
     assert ASKED.fingerprint() == dataclasses.replace(ASKED, unit="systems").fingerprint() != asked.fingerprint()
+
+
+def test_systems_have_the_scores_of_the_segments_that_both_metrics_score():
+    settings = metrics()
+    for setting, first in ((settings[0], 0), (settings[2], 5)):
+        setting.scores.base_scores[first::9] = np.nan
+    rows = [row for result in evaluated(settings) for row in result["tests"] if row.level == "system"]
+    for left, right in ((0, 2), (0, 1), (1, 2)):
+        both = settings[left], settings[right]
+        columns = [*(setting.scores.base_scores for setting in both), both[0].segments.human_scores]
+        used = np.isfinite(columns).all(axis=0)
+        means = pd.DataFrame(np.transpose(columns)[used]).groupby(both[0].codes.systems[used]).mean()
+        x, y, human = means.to_numpy().T
+        expected = scipy.stats.pearsonr(x, human).statistic - scipy.stats.pearsonr(y, human).statistic
+        names = tuple(setting.metric_name for setting in both)
+        found = [row for row in rows if (row.compared, row.against) == names]
+        assert len(found) == 3
+        assert [row.difference for row in found] == pytest.approx([expected] * 3, abs=1e-12)
 
 
 def test_segments_are_swapped_where_people_scored_whole_systems():
