@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import html
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -288,7 +289,14 @@ def boost(
     systems = _labels("systems", systems, np.zeros(count, np.int64))
     known = _texts(attributions, texts, count)
     boosted = Boosted(base, truth, hypothesis, human_scores, p, w, spec, clusters, systems, known, *draws, kind)
-    _ = boosted._scores  # a point or a row that cannot be used is an error of this call
+    boosted_scores = boosted._scores  # a point or a row that cannot be used is an error of this call
+    undefined = np.flatnonzero([] if boosted_scores is None else np.isnan(boosted_scores) & np.isfinite(base))
+    if undefined.size:
+        warnings.warn(
+            f"attributions: {undefined.size:,} of {pluralize(count, 'segment')} have no words, or an undefined "
+            f"attribution (first: row {undefined[0]}). Their scores are NaN.",
+            stacklevel=2,
+        )
     return boosted
 
 

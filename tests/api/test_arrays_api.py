@@ -58,12 +58,16 @@ def test_a_gain_is_of_the_correlation_and_draws_of_the_seed_that_are_asked_for()
     assert of_seeds[0].gain.low != of_seeds[1].gain.low
 
 
-def test_an_undefined_attribution_is_nan_and_left_out():
+def test_undefined_attributions_are_nan_counted_and_left_out():
     rows = [*ROWS]
-    rows[2] = np.array([0.1, np.nan])
-    boosted = bmx.boost(BASE, rows, HUMAN, p=1, w=0.5)
-    assert np.flatnonzero(np.isnan(boosted.scores)).tolist() == [2]
-    assert boosted.gain.n == N - 1
+    rows[2], rows[7] = np.array([0.1, np.nan]), np.array([])
+    base = BASE.copy()
+    base[9] = np.nan  # known to be undefined
+    rows[9] = np.array([])
+    with pytest.warns(UserWarning, match=rf"^attributions: 2 of {N} segments have .* \(first: row 2\)"):
+        boosted = bmx.boost(base, rows, HUMAN, p=1, w=0.5)
+    assert np.flatnonzero(np.isnan(boosted.scores)).tolist() == [2, 7, 9]
+    assert boosted.gain.n == N - 3
 
 
 @pytest.mark.parametrize(
