@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import html
 import math
 from collections.abc import Sequence
@@ -243,7 +244,7 @@ class Compared:
         rows = self.correlations
         return rows[(rows["statistic"] == self.statistic) & rows["value"].notna()]
 
-    @property
+    @functools.cached_property
     def _has_common_segments(self) -> bool:
         """Whether each difference is one of two `correlations`, as if all are of the same segments and groups."""
         values = self._known_rows.set_index(["language_pair", "metric"])["value"]
