@@ -328,9 +328,9 @@ def pages(server: str, experiment: str, sweep: str, run_id: str) -> list[str]:
     host = parts.netloc.rpartition("@")[2]
     folder = parts.path.rstrip("/")
     runs = f"{parts.scheme}://{host}{folder}/#/experiments/{experiment}/runs"
-    # MLflow's own first page is for language models; this type has the runs
-    view_of_settings = f"{runs}?viewStateShareKey={view_key(sweep, SETTING)}&workflowType=machine_learning"
-    return [view_of_settings, f"{runs}/{run_id}"]
+    # Otherwise MLflow shows its pages for language models.
+    kind = "workflowType=machine_learning"
+    return [f"{runs}?viewStateShareKey={view_key(sweep, SETTING)}&{kind}", f"{runs}/{run_id}?{kind}"]
 
 
 def server_command(address: str) -> str:

@@ -551,7 +551,7 @@ def test_the_printed_page_shows_settings_with_names_gain_and_verdict(kept):
     selected = client(folder).search_runs([experiment.experiment_id], state["searchFilter"])
     of_sweep = {run.info.run_id for run in settings_of_sweep}
     assert {run.info.run_id for run in selected} == of_sweep, "the settings of this sweep, and no other run"
-    assert sweep.endswith(f"/runs/{parent.info.run_id}")
+    assert sweep.endswith(f"/runs/{parent.info.run_id}?workflowType=machine_learning")
     columns = {column.replace("`", "") for column in state["selectedColumns"]}
     assert {f"params.{name}" for name in ("dataset", "language_pair", "metric", "explainer")} <= columns
     assert {"metrics.gain", "metrics.gain low", "metrics.gain high", "tags.verdict"} <= columns
@@ -588,7 +588,7 @@ def test_a_sweep_tracks_its_medians_and_the_verdict_on_each_setting(swept, templ
 def test_the_page_of_a_server_has_no_password():
     settings, sweep = pages("https://me:secret@host:5000/mlflow/", "7", "a" * 64, "b1")
     assert settings.startswith("https://host:5000/mlflow/#/experiments/7/runs?viewStateShareKey=aaaa")
-    assert sweep == "https://host:5000/mlflow/#/experiments/7/runs/b1"
+    assert sweep == "https://host:5000/mlflow/#/experiments/7/runs/b1?workflowType=machine_learning"
 
 
 @pytest.mark.parametrize(
