@@ -358,12 +358,17 @@ class BoostEvaluation(OnGrid):
                 # A further human score may rate fewer of the segments.
                 rated, rows = judged_by(kind, member, gold, self.grid.seed)
                 metrics = None if average is None else average.features[place]
+                held_out = member.held_out
+                # Large scores are not copied.
+                if not rows.all():
+                    held_out = {key: scores[rows] for key, scores in held_out.items()}
+                    metrics = None if metrics is None else metrics[rows]
                 gains = build_contrasts(
                     kind=kind,
                     rated=rated,
-                    held_out={key: scores[rows] for key, scores in member.held_out.items()},
+                    held_out=held_out,
                     seed=self.seed,
-                    metrics=None if metrics is None else metrics[rows],
+                    metrics=metrics,
                     statistic=self.statistic,
                     gold=gold,
                     not_judged=not_judged,

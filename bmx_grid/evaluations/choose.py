@@ -223,13 +223,18 @@ def hold_out_folds(kind: Kind, choices: Sequence[BoostCandidate], members: Seque
 
 
 def chosen_on_all(kind: Kind, name: str, boost: Boost, members: Sequence[BoostInputs]) -> FittedBoost:
-    """Fit a boost on all segments that it can be made for."""
+    """Fit a boost on all segments that it can be made for; on those of one member once."""
+    if len(members) == 1 and name in members[0].fitted:
+        return members[0].fitted[name]
     selection = []
     for member in members:
         if name in member.features:
             everyone = np.ones(len(member.rated.base), dtype=np.bool_)
             selection.append((member.rated, member.features[name], everyone))
-    return fit_boost(kind, boost.fit, selection)
+    fitted = fit_boost(kind, boost.fit, selection)
+    if len(members) == 1:
+        members[0].fitted[name] = fitted
+    return fitted
 
 
 def best_gains(kind: Kind, boosts: Boosts, member: BoostInputs) -> dict[str, float]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bmx_grid.boosts.base import Boost, Features
+from bmx_grid.boosts.base import Boost, Features, FittedBoost
 from bmx_grid.boosts.feature_mix import FeatureMix
 from bmx_grid.boosts.power_mean_grid import PowerMeanGrid
 from bmx_grid.boosts.recipe import Identity, RecipeBoost
@@ -226,7 +226,8 @@ class BoostInputs:
     donors: int64[n] for each draw, which segment each gets its attributions from, none if a segment has no other
     cluster to get them from; choosing: for each member that chooses for this one, by its number, bool[n] which of its
     segments do.
-    held_out: float64[n] scores that others chose, by boost and point, filled as they become known.
+    held_out: float64[n] scores that others chose, by boost and point; fitted: boosts that were fitted on all segments,
+    by name. Both are filled as they become known.
     """
 
     setting: ScoredSetting
@@ -236,6 +237,7 @@ class BoostInputs:
     donors: tuple[Ints, ...]
     choosing: Mapping[int, Flags] = field(default_factory=dict)
     held_out: HeldOutScores = field(default_factory=dict)
+    fitted: dict[str, FittedBoost] = field(default_factory=dict)
 
     def reassign_features(self, name: str, boost: Boost) -> list[Features]:
         """The features of a boost with the attributions of other segments, of each draw."""

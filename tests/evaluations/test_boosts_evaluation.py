@@ -524,6 +524,18 @@ def test_each_boost_is_chosen_on_everything_with_its_verdict_elsewhere():
     assert all(words in chosen["gain"].how for words in ("4 language pairs", "other language pairs"))
 
 
+def test_a_boost_of_one_language_pair_is_fitted_once_on_all_of_it_and_without_each_fold(monkeypatch):
+    fits, fit = [], PowerMeanGrid.fit
+
+    def counted(self, kind, parts):
+        fits.append(tuple(part.base.tobytes() for part in parts))
+        return fit(self, kind, parts)
+
+    monkeypatch.setattr(PowerMeanGrid, "fit", counted)
+    together([simulated("signal", n=60)])
+    assert len(fits) == len(set(fits)) == 1 + held_out.FOLDS
+
+
 @pytest.mark.parametrize("names", [PAIRS[:3], PAIRS[2::-1]], ids=["in order", "in another order"])
 def test_a_recipe_of_three_language_pairs_states_the_worst_and_names_all(names):
     pairs = [simulated("signal", pair, n=60) for pair in names]
