@@ -10,11 +10,13 @@ from typing import Literal
 
 import numpy as np
 
+from bmx_grid.core.memory import give_back_memory
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.evaluations.base import NAMES, NOTHING, Estimate, SettingNames, SettingRow, Tested, group_by_names
 from bmx_grid.evaluations.held_out import FEWEST_SOURCES, BoostInputs, HeldOutScores, RatedSegments
 from bmx_grid.measures.correlation import TIE, Coefficient, correlate
 from bmx_grid.measures.correlations_of_resamples import weighted_correlations
+from bmx_grid.measures.kernel_ridge import LARGEST_FIT
 from bmx_grid.measures.pairwise import PairedSources
 from bmx_grid.measures.partial_correlation import PartialCorrelation, partial_correlations
 from bmx_grid.measures.resampling import FEWEST_CLUSTERS, cluster_mean, codes, interval, number_of, seeded_draws
@@ -275,6 +277,8 @@ def build_contrasts(
         if judged and len(rated.human):
             columns = np.column_stack(list(judged.values()))
             found = partial_correlations(kind, nuisance, rated.human, columns, rated.clusters, seed)
+            if len(rated.human) > LARGEST_FIT:
+                give_back_memory()  # of the kernels of each block, whose size the C library keeps for later
             for (boost, against, point, gold), (extrapolated, of_residuals) in zip(judged, found, strict=True):
                 differences.partial[boost, against, point, gold] = extrapolated
                 if against == SCORE_AND_TEXT:

@@ -106,9 +106,10 @@ def _sorted_rows(rows: Ragged) -> tuple[Ints, Floats, Ints]:
     lengths = rows.lengths[order]
     ends = np.cumsum(lengths)
     starts = ends - lengths
-    # how far the words of each row are moved: all rows are gathered at once
-    moves = np.repeat(rows.offsets[order] - starts, lengths)
-    values = rows.values[moves + np.arange(len(moves))]
+    # All rows are gathered at once: how far the words of each are moved, then where they are.
+    places = np.repeat(rows.offsets[order] - starts, lengths)
+    places += np.arange(len(places))
+    values = rows.values[places]
     for first, last in equal_runs(lengths):
         run = values[starts[first] : ends[last - 1]]
         # a view of the values, which are sorted in place

@@ -180,11 +180,13 @@ def selection_adjusted(sample: GridSample, resamples: int = 1000, seed: int = 0)
     if sample.w[column] != 1:
         gain = float(sample.correlation[row, column] - sample.baseline)
     rng = np.random.default_rng([seed, SELECTION])
-    drawn = [
-        np.packbits(swaps(rng, sample.clusters, size) > 0, axis=1)
-        for size in blocks(resamples, sample.clusters, DRAWN_CELLS)
-    ]
-    largest = largest_gains(sample, np.concatenate(drawn))
+    # Filled block by block: those of a million clusters joined from a list would be held twice.
+    swapped = np.empty((resamples, -(-sample.clusters // 8)), dtype=np.uint8)
+    done = 0
+    for size in blocks(resamples, sample.clusters, DRAWN_CELLS):
+        swapped[done : done + size] = np.packbits(swaps(rng, sample.clusters, size) > 0, axis=1)
+        done += size
+    largest = largest_gains(sample, swapped)
     # the observed gain is as large as itself
     as_large = 1 + int((largest >= gain - TIE).sum())
     return gain, as_large / (resamples + 1)

@@ -19,10 +19,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bmx_grid.core.memory import give_back_memory
 from bmx_grid.core.ragged import Floats, Ints
 from bmx_grid.measures.correlation import Coefficient, average_ranks
-from bmx_grid.measures.kernel_ridge import LARGEST_FIT, N_PARTS, Parts, residuals
+from bmx_grid.measures.kernel_ridge import N_PARTS, Parts, residuals
 from bmx_grid.measures.kernels import Nuisance, standardise
 from bmx_grid.measures.resampling import codes, number_of
 
@@ -88,8 +87,6 @@ def partial_correlations(
             for version, (value, influence) in enumerate(both):
                 values[version, place] += value * len(block) / len(rows)
                 influences[version, place, rows[block]] = influence * (len(human) / len(rows))
-    if len(rows) > LARGEST_FIT:
-        give_back_memory()  # of the kernels of each block, whose size the C library keeps for later
     explained = 1 - unexplained / float(np.sum(nuisance.subtract_means(targets)[:, 0] ** 2))
     # An extrapolation may leave the range of a correlation.
     values = values.clip(-1.0, 1.0)
