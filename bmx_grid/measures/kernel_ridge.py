@@ -67,6 +67,7 @@ def residuals(
                 wanted = values[:, columns]
                 errors[0][:, columns] = _errors_without_cluster(kernel, choice.ridge, wanted, clusters[rows])
                 errors[1:, :, columns] = _errors_from_parts(kernel, choice.ridge, wanted, parts)
+                del kernel  # before the next one is made
         yield rows, errors
 
 

@@ -137,7 +137,9 @@ class Kernels:
         """Linear effects."""
         core = self.vague
         bent = np.column_stack([self.standard[:, 0] ** 2 / 2, _standard(self.nuisance.texts)])
-        return np.asarray(VAGUE * core @ core.T + LINEAR * bent @ bent.T)
+        kernel: Floats = VAGUE * core @ core.T
+        kernel += LINEAR * bent @ bent.T
+        return kernel
 
     @cached_property
     def groups(self) -> Floats:

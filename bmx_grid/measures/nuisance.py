@@ -156,19 +156,24 @@ def fit_term(kind: Kind, parts: Sequence[tuple[Floats, Floats, Floats]]) -> tupl
     if not usable:
         return alone
     # over powers of two, so that squares of tiny scores are not 0
-    base_exponent = size_exponent(np.concatenate([base for base, _, _ in usable]))
-    term_exponents = size_exponent(np.concatenate([term for _, term, _ in usable]))
+    base_exponent = size_exponent(_join([base for base, _, _ in usable]))
+    term_exponents = size_exponent(_join([term for _, term, _ in usable]))
+    exponents = np.append(base_exponent, term_exponents)
     columns = []
     targets = []
     for base, term, human in usable:
         target = human if kind == "pearson" else average_ranks(human)
-        both = np.column_stack([np.ldexp(base, -base_exponent), np.ldexp(term, -term_exponents)])
+        # In place, as columns of a million segments are large.
+        both = np.column_stack([base, term])
+        np.ldexp(both, -exponents, out=both)
+        both -= both.mean(axis=0)
         # divided by the square root of n, so that a long part counts no more than a short one
         root = np.sqrt(len(target))
-        columns.append((both - both.mean(axis=0)) / root)
+        both /= root
+        columns.append(both)
         standard = (target - target.mean()) / target.std()
         targets.append(standard / root)
-    stacked = np.concatenate(columns)
+    stacked = _join(columns)
     wanted = np.concatenate(targets)
     weights = _least_squares(stacked, wanted)
     if weights[0] < 0:
@@ -189,6 +194,11 @@ def fit_term(kind: Kind, parts: Sequence[tuple[Floats, Floats, Floats]]) -> tupl
         gains.append(correlate(kind, score, human) - baseline)
     gain = np.array(gains).mean(keepdims=True)
     return (base_weight, term_weights) if beats(gain)[0] else alone
+
+
+def _join(parts: Sequence[Floats]) -> Floats:
+    """All rows; those of a single part are not copied."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _least_squares(columns: Floats, wanted: Floats) -> Floats:
