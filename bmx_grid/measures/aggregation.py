@@ -24,6 +24,7 @@ OFFSET = 1e-9  # paper section 3.4: added to every attribution, so that none is 
 NEAR_ZERO = 0.05  # |p| below this is computed by expm1, as log(mean(x^p)) / p would lose digits
 PRECISION = 2e-14  # relative error of a mean, for values within 1e-9 .. 1 and |p| <= 30
 SAFE_LOG = 450.0  # the largest |exponent * log| of `even_power_sums`
+GATHERED_ROWS = 2**16  # rows whose words are gathered at a time
 BLOCK_WORDS = 7000  # each block costs as much as 500 words; no power of two, whose rows share a cache's lines
 EVEN_AT_LEAST = 8  # below this many exponents two tables cost more than they save
 PIECE_WORDS = 96  # a matrix product adds one by one; longer rows are added up in pieces, for the digits
@@ -90,8 +91,7 @@ def _sorted_rows(rows: Ragged) -> tuple[Ints, Floats, Ints]:
     # the rows may be a part of their array of values
     begin = rows.offsets[0]
     inside = rows.values[begin : rows.offsets[-1]]
-    usable = (inside > 0) & (inside < np.inf)
-    wrong = np.flatnonzero(~usable)
+    wrong = np.flatnonzero(~((inside > 0) & (inside < np.inf)))
     if len(wrong):
         place = begin + wrong[0]
         row = _row_of(rows, place)
@@ -106,10 +106,15 @@ def _sorted_rows(rows: Ragged) -> tuple[Ints, Floats, Ints]:
     lengths = rows.lengths[order]
     ends = np.cumsum(lengths)
     starts = ends - lengths
-    # All rows are gathered at once: how far the words of each are moved, then where they are.
-    places = np.repeat(rows.offsets[order] - starts, lengths)
-    places += np.arange(len(places))
-    values = rows.values[places]
+    values = np.empty(int(lengths.sum()))
+    # Many rows at a time: the places of all words would take as much memory as the words.
+    for first in range(0, len(order), GATHERED_ROWS):
+        some = slice(first, first + GATHERED_ROWS)
+        moves = rows.offsets[order[some]] - starts[some]
+        begin = starts[first]
+        end = ends[some][-1]
+        places = np.arange(begin, end) + np.repeat(moves, lengths[some])
+        values[begin:end] = rows.values[places]
     for first, last in equal_runs(lengths):
         run = values[starts[first] : ends[last - 1]]
         # a view of the values, which are sorted in place
