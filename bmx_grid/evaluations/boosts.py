@@ -290,7 +290,10 @@ class BoostEvaluation(OnGrid):
             samples.append(self._judge_dataset(boosts, _select(members, places), _select(results, places), is_only))
         if settings[0].explainer is not None:
             # Clusters anew, over all data sets: what one shares with another must not choose for it.
-            labels = [labels_of_set.tolist() for labels_of_set in clusters([setting.segments for setting in settings])]
+            labels = [settings[0].clusters]
+            if len(settings) > 1:
+                sets = [setting.segments for setting in settings]
+                labels = [labels_of_set.tolist() for labels_of_set in clusters(sets)]
             together = link_selection_sets(kind, members, labels, [setting.segments.dataset for setting in settings])
             if not is_only:
                 hold_out_elsewhere(kind, boost_candidates(boosts, together), together, OTHER_DATASETS)
