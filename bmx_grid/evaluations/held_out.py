@@ -124,20 +124,10 @@ def nuisance_of(
         inputs.append(log_words[:, -1] - other)
     # Rounding must not decide which of two equal inputs is larger.
     core = np.round(np.column_stack(inputs), TIED_DIGITS)
-    of_texts = _move_side_by_side(_text_columns(texts, unread, codes(clusters)), len(base))
+    # `column_stack` cannot make an array of no columns.
+    of_texts = np.column_stack([np.empty((len(base), 0)), *_text_columns(texts, unread, codes(clusters))])
     group_codes = tuple(codes(names) for names in groups if has_groups(names))
     return Nuisance(core, of_texts, group_codes, strata)
-
-
-def _move_side_by_side(arrays: list[Floats], n: int) -> Floats:
-    """float64[n, k] arrays of n rows side by side; the list is emptied on the way, so that few are held twice."""
-    joined = np.empty((n, sum(array.shape[1] for array in arrays)))
-    end = joined.shape[1]
-    while arrays:
-        array = arrays.pop()
-        joined[:, end - array.shape[1] : end] = array
-        end -= array.shape[1]
-    return joined
 
 
 def _text_columns(
